@@ -60,6 +60,8 @@ pub enum CallOutcome {
         retry_after_ms: Option<u64>,
         /// The size of the window in tokens, if the server reported it.
         window: Option<u64>,
+        /// The server does not have the model, or does not serve the API at its address.
+        absent: bool,
     },
 }
 
@@ -224,6 +226,8 @@ pub struct ProviderStatus {
     pub windows: Vec<(String, u64)>,
     /// The last call that revealed the state of the provider.
     pub last_call: Option<LastCall>,
+    /// When the server last said that it does not have a model, by its name there. A later answer removes it.
+    pub absent: Vec<(String, Timestamp)>,
 }
 
 /// Messages of a model client.

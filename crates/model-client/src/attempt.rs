@@ -258,6 +258,13 @@ async fn until(due: Option<Instant>) {
     }
 }
 
+/// Whether an error says that the model or the address does not exist, and not that a part of the request is refused.
+fn is_absent(error: &ModelError) -> bool {
+    error.class == FailureClass::InvalidRequest
+        && matches!(error.status, Some(404 | 405 | 410))
+        && error.advice.is_none()
+}
+
 /// The outcome of the call, for the model client.
 fn outcome(called: &Called) -> CallOutcome {
     match &called.answer {
@@ -269,6 +276,7 @@ fn outcome(called: &Called) -> CallOutcome {
                 Some(Advice::Window { tokens, .. }) => Some(tokens),
                 Some(_) | None => None,
             },
+            absent: is_absent(error),
         },
     }
 }

@@ -68,6 +68,8 @@ pub struct Admission<T> {
     refused: BTreeMap<String, Refused>,
     wake: Option<Timestamp>,
     pub(super) last_call: Option<LastCall>,
+    /// The models that the server does not have, and when it said so. Bounded by the configuration.
+    pub(super) absent: BTreeMap<String, Timestamp>,
 }
 
 impl<T> Admission<T> {
@@ -89,6 +91,7 @@ impl<T> Admission<T> {
             refused: BTreeMap::new(),
             wake: None,
             last_call: None,
+            absent: BTreeMap::new(),
         };
         new.configure(
             setup.permits,
@@ -321,6 +324,7 @@ impl<T> Admission<T> {
                     at: now,
                     failed: None,
                 });
+                self.absent.remove(call.model);
                 self.credentials.answered(call);
                 self.circuit.worked(call.number, now);
                 return None;
@@ -334,8 +338,12 @@ impl<T> Admission<T> {
                 class,
                 retry_after_ms,
                 window,
+                absent,
             } => {
                 self.learn_window(call.model, *window);
+                if *absent {
+                    self.absent.insert(call.model.to_owned(), now);
+                }
                 (*class, *retry_after_ms)
             }
         };

@@ -73,6 +73,11 @@ impl<T> Admission<T> {
                 .map(|(model, tokens)| (model.clone(), *tokens))
                 .collect(),
             last_call: self.last_call,
+            absent: self
+                .absent
+                .iter()
+                .map(|(model, at)| (model.clone(), *at))
+                .collect(),
         }
     }
 

@@ -6,7 +6,7 @@ use crate::tool_servers;
 use agentd_actor_kit::{ModelMsg, ProviderStatus};
 use agentd_api::{ActorRow, IndexRow, NodeView};
 use agentd_mcp::Pool;
-use agentd_protocol::{CredentialHealth, CredentialStatus, ModelStatus, ServerRow};
+use agentd_protocol::{CredentialHealth, CredentialStatus, FailureClass, LastCall, ModelStatus, ServerRow};
 use agentd_provider::Registry as Models;
 use agentd_settings::Live;
 use agentd_tools::{Remote, ToolEntry};
@@ -43,6 +43,15 @@ impl View {
     }
 }
 
+/// The failed call to a model that the provider's server does not have.
+fn absent(status: &ProviderStatus, model: &str) -> Option<LastCall> {
+    let (_, at) = status.absent.iter().find(|(name, _)| name == model)?;
+    Some(LastCall {
+        at: *at,
+        failed: Some(FailureClass::InvalidRequest),
+    })
+}
+
 #[async_trait]
 impl NodeView for View {
     async fn models(&self) -> Vec<ModelStatus> {
@@ -58,7 +67,7 @@ impl NodeView for View {
                 row.permits = status.permits;
                 row.paused_until = status.paused_until;
                 row.circuit = status.circuit;
-                row.last_call = status.last_call;
+                row.last_call = absent(&status, &row.model).or(status.last_call);
                 row.untried = row.untried && status.last_call.is_none();
                 row.credentials = self.credentials(provider, &row.model, &status);
             }

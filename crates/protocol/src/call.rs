@@ -249,6 +249,8 @@ pub enum Advice {
     Without(RequestPart),
     /// The server refuses one item of the request; without it, the rest may be accepted.
     Item(RefusedItem),
+    /// There is no server of this name, so another attempt rarely helps.
+    NoSuchHost,
     /// The size of the window and of the request in tokens, as the server counts them.
     Window {
         /// Tokens of the window.

@@ -26,6 +26,9 @@ pub struct ModelStatus {
     /// The size of its context window in tokens; 0: unknown.
     #[serde(default)]
     pub context_window: u64,
+    /// Whether it takes images.
+    #[serde(default)]
+    pub images: bool,
     /// Its price, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub price: Option<Price>,

@@ -11,15 +11,18 @@ use crate::rates::Rates;
 use crate::reply::{ModelEvent, ModelReply};
 use crate::scripted;
 use crate::spec::{Credential, ModelSpec};
-use agentd_protocol::{FailureClass, Latency, Message, Usage};
+use agentd_protocol::{Advice, FailureClass, Latency, Message, Usage};
 use bytes::Bytes;
 use futures_util::{StreamExt as _, stream};
-use reading::{Accepted, accept, collect, of_transport, read_answer, read_whole, request_id};
+use reading::{
+    Accepted, Head, NO_ANSWER, accept, collect, of_transport, read_answer, read_whole, request_id,
+};
 use reqwest::header::{ACCEPT, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Body, Client, Response};
 use std::convert::Infallible;
 use std::sync::Arc;
 use tokio::time::timeout_at;
+use url::Url;
 
 /// The request, and the model that gets it.
 #[derive(Debug, Clone)]
@@ -97,15 +100,19 @@ async fn over_http<S: Sink>(
         Some(preparation) => prepare(&post, preparation, request.body, &pace).await?,
         None => request.body,
     };
-    let response = post.send(codec.url(spec), body, &pace).await?;
+    let url = codec.url(spec);
+    let response = post.send(url.clone(), body, &pace).await?;
     *rates = Rates::of(response.headers());
     let request_id = request_id(response.headers());
-    let (mut reply, first_ms) = match accept(response, spec.stream, codec.framing(), &pace).await? {
+    let accepted = accept(response, spec.stream, codec.framing(), &pace).await;
+    let answer = match accepted.map_err(|error| at(&url, error))? {
         Accepted::Stream(response) => {
-            read_answer(response.bytes_stream().boxed(), decoder, &mut pace, sink, counted).await?
+            let decoder = (decoder, Head::of(response.headers()));
+            read_answer(response.bytes_stream().boxed(), decoder, &mut pace, sink, counted).await
         }
-        Accepted::Whole(response) => read_whole(response, decoder, &mut pace, sink, counted).await?,
+        Accepted::Whole(response) => read_whole(response, decoder, &mut pace, sink, counted).await,
     };
+    let (mut reply, first_ms) = answer.map_err(|error| at(&url, error))?;
     reply.request_id = request_id.or(reply.request_id);
     let total_ms = pace.elapsed_ms();
     Ok((
@@ -163,14 +170,67 @@ impl Post<'_> {
     }
 }
 
-/// Reports only the host and the port of the address: the rest may contain a secret.
+/// Reports only the host and the port of the address: the rest may contain a secret. A name that has no address is
+/// named once, without the layers through which the error came.
 fn unsent(error: reqwest::Error) -> ModelError {
     let url = error.url();
+    if let (Some(why), Some(host)) = (of_lookup(&error), url.and_then(|url| url.host_str())) {
+        let missing = NO_SUCH_HOST.iter().any(|words| why.contains(words));
+        return ModelError {
+            advice: missing.then_some(Advice::NoSuchHost),
+            ..ModelError::transient(format!("no address for {host}: {why}"))
+        };
+    }
     let host = url.and_then(|url| url.host_str()).unwrap_or("the server");
     let port = url
         .and_then(|url| url.port_or_known_default())
         .unwrap_or_default();
     of_transport(&format!("could not send the request to {host}:{port}"), error)
+}
+
+/// The words of resolvers for a name that does not exist.
+const NO_SUCH_HOST: [&str; 5] = [
+    "Name or service not known",
+    "nodename nor servname",
+    "No address associated",
+    "Name does not resolve",
+    "no such name",
+];
+
+/// Why the name of the server has no address, if that is the cause.
+fn of_lookup(error: &reqwest::Error) -> Option<String> {
+    let (mut found, mut cause) = (false, std::error::Error::source(error));
+    let mut why = String::new();
+    while let Some(error) = cause {
+        why = error.to_string();
+        found |= why.starts_with("dns error");
+        cause = error.source();
+    }
+    let plain = why.trim_start_matches("failed to lookup address information: ");
+    found.then(|| plain.to_owned())
+}
+
+/// The address of a request without user, password, query and fragment, which may contain secrets.
+pub(crate) fn shown(url: &str) -> Option<String> {
+    let mut url = Url::parse(url).ok()?;
+    url.set_query(None);
+    url.set_fragment(None);
+    // An address that cannot have them has none.
+    let _ = (url.set_username(""), url.set_password(None));
+    Some(url.into())
+}
+
+/// Statuses of a server that does not serve the API at this address: it moved, or the path is wrong.
+const ELSEWHERE: [u16; 7] = [301, 302, 307, 308, 404, 405, 410];
+
+/// Adds the address to an error that a wrong base URL may have caused.
+fn at(url: &str, mut error: ModelError) -> ModelError {
+    let suspect = error.status.is_some_and(|status| ELSEWHERE.contains(&status))
+        || error.message.starts_with(NO_ANSWER);
+    if let Some(url) = shown(url).filter(|_| suspect) {
+        error.message.push_str(&format!(" (POST {url})"));
+    }
+    error
 }
 
 /// The headers of a request: those of the protocol, including the key, and the configured ones.

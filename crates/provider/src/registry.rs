@@ -94,6 +94,7 @@ impl Registry {
                 .map_or_else(Clone::clone, |_| entry.note.clone()),
             default: *name == self.default,
             context_window: entry.spec.as_ref().map_or(0, |spec| spec.context_window),
+            images: entry.spec.as_ref().is_ok_and(|spec| spec.capabilities.images),
             price: entry.spec.as_ref().ok().and_then(|spec| spec.price),
             running: 0,
             waiting: 0,

@@ -4,7 +4,7 @@ use crate::rates::Rates;
 use agentd_protocol::Timestamp;
 use reqwest::header::{DATE, HeaderMap, HeaderName};
 use serde_json::Value;
-use std::time::UNIX_EPOCH;
+use std::time::{Duration, UNIX_EPOCH};
 
 /// Longer waits are capped at a week, so that arithmetic on them stays safe.
 const LONGEST_MS: f64 = 7.0 * 24.0 * 3_600_000.0;
@@ -23,7 +23,7 @@ pub(crate) fn retry_after_ms(
     };
     from_headers(headers)
         .or_else(|| from_details(body))
-        .or_else(|| from_fields(body))
+        .or_else(|| from_fields(body, headers))
         .or_else(|| from_words(message))
         .or_else(|| (status == Some(429)).then(limits).flatten())
 }
@@ -37,8 +37,33 @@ pub(crate) fn header<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> 
 
 fn from_headers(headers: &HeaderMap) -> Option<u64> {
     let number = |name: &str| header(headers, name).and_then(|text| text.parse::<f64>().ok());
-    let ms = number("retry-after-ms").or_else(|| number("retry-after").map(|seconds| seconds * 1_000.0));
-    ms.and_then(whole_ms).or_else(|| from_date(headers))
+    let seconds = |seconds| seconds_or_moment(seconds, headers);
+    number("retry-after-ms")
+        .and_then(whole_ms)
+        .or_else(|| number("retry-after").and_then(seconds))
+        .or_else(|| from_date(headers))
+        .or_else(|| duration_ms(header(headers, "retry-after")?))
+}
+
+/// The smallest number of seconds that is a moment since 1970 and not a wait; the same in milliseconds.
+const MOMENT: f64 = 1e9;
+const MOMENT_MS: f64 = 1e12;
+/// In any of these units, this is neither a wait nor a moment of our time.
+const ABSURD: f64 = 1e13;
+
+/// A number of seconds; some servers send the moment of the end instead, in seconds or milliseconds since 1970. It is
+/// compared with the server's own clock; without that, it says nothing.
+fn seconds_or_moment(number: f64, headers: &HeaderMap) -> Option<u64> {
+    if !(MOMENT..ABSURD).contains(&number) {
+        return whole_ms(number * 1_000.0);
+    }
+    let until = if number < MOMENT_MS {
+        number * 1_000.0
+    } else {
+        number
+    };
+    let now = Duration::from_millis(server_now(headers)?.0).as_secs_f64() * 1_000.0;
+    whole_ms((until - now).max(0.0))
 }
 
 /// A date is compared with the server's own clock, which its answer carries, so the local clock may be wrong.
@@ -67,7 +92,7 @@ fn from_details(body: &Value) -> Option<u64> {
 }
 
 /// A number of seconds in a field.
-fn from_fields(body: &Value) -> Option<u64> {
+fn from_fields(body: &Value, headers: &HeaderMap) -> Option<u64> {
     let seconds = [
         "/error/retry_after",
         "/retry_after",
@@ -75,7 +100,7 @@ fn from_fields(body: &Value) -> Option<u64> {
     ]
     .iter()
     .find_map(|field| body.pointer(field)?.as_f64())?;
-    whole_ms(seconds * 1_000.0)
+    seconds_or_moment(seconds, headers)
 }
 
 /// The phrases that precede a wait in an error message.
@@ -187,6 +212,25 @@ mod tests {
             expected,
             "{headers:?} {body} {message}"
         );
+    }
+
+    #[test]
+    fn a_moment_instead_of_a_wait_is_compared_with_the_clock_of_the_server() {
+        let none = Value::Null;
+        let date = ("date", "Sun, 06 Nov 1994 08:49:37 GMT");
+        let check = |headers: &[(&'static str, &'static str)], expected| check(headers, &none, "", expected);
+        // That date is 784111777; later servers send larger numbers.
+        let late = ("date", "Sat, 28 Nov 2026 20:00:00 GMT");
+        check(&[late, ("retry-after", "1795896030")], Some(30_000));
+        check(&[late, ("retry-after", "1795896030.5")], Some(30_500));
+        check(&[late, ("retry-after", "1795896030000")], Some(30_000));
+        check(&[late, ("retry-after", "1795895990")], Some(0));
+        check(&[late, ("retry-after", "99999999999999999999")], Some(LONGEST));
+        check(&[("retry-after", "1795896030")], None);
+        check(&[date, ("retry-after", "999999999")], Some(LONGEST));
+        check(&[("retry-after", "1.5s")], Some(1_500));
+        check(&[("retry-after", "-5")], None);
+        check(&[("retry-after", "NaN")], None);
     }
 
     #[test]

@@ -183,7 +183,7 @@ impl Shell {
             .map_err(|error| (FailureClass::InvalidRequest, error.message))?;
         let created = self.core.agent.durable().settings.as_ref();
         let mut without = start.without;
-        services.models.marks(&spec.provider, &mut without);
+        services.models.share_lessons(&spec.provider, &mut without);
         let adjust = Adjust {
             thinking: start.thinking,
             tool_protocol: created.and_then(|created| created.limits.tool_protocol),

@@ -9,14 +9,21 @@ use agentd_turn::ModelFacts;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
+/// The parts that a server refuses for all its models.
+const OF_SERVER: [RequestPart; 4] = [
+    RequestPart::CacheMarks,
+    RequestPart::CacheHour,
+    RequestPart::StreamOptions,
+    RequestPart::DeveloperRole,
+];
+
 /// The configured models and the model clients, one per provider.
 #[derive(Debug, Default)]
 pub struct Models {
     registry: Live<Registry>,
     clients: BTreeMap<String, Handle<ModelMsg>>,
     samples: BTreeMap<String, Sample>,
-    /// The providers that refused cache marks, or their lifetime of an hour, as some session learned. A restart asks them
-    /// again.
+    /// The parts of requests that providers refused, as some session learned. A restart asks them again.
     refused: Mutex<BTreeSet<(String, RequestPart)>>,
 }
 
@@ -33,10 +40,10 @@ impl Models {
         }
     }
 
-    /// Shares the lessons of one session about a provider's cache marks with all sessions: adds them to `without`, or keeps them.
-    pub(crate) fn marks(&self, provider: &str, without: &mut Vec<RequestPart>) {
+    /// Shares the lessons of one session about a provider's server with all sessions: adds them to `without`, or keeps them.
+    pub(crate) fn share_lessons(&self, provider: &str, without: &mut Vec<RequestPart>) {
         let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
-        for part in [RequestPart::CacheMarks, RequestPart::CacheHour] {
+        for part in OF_SERVER {
             let known = (provider.to_owned(), part);
             if without.contains(&part) {
                 refused.insert(known);
@@ -74,6 +81,7 @@ impl Models {
                 .then(|| spec.price.filter(|price| price.input > 0.0))
                 .map(|price| price.unwrap_or(Price::RATIOS)),
             counts: may_count(&spec),
+            images: spec.capabilities.images,
         })
     }
 
@@ -93,5 +101,31 @@ impl Models {
             message: format!("the provider {:?} is not running", spec.provider),
         })?;
         Ok((spec, client.clone()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_session_learns_for_all_sessions_of_the_provider() {
+        use RequestPart::{CacheMarks, LimitName, StreamOptions};
+        let models = Models::default();
+        let shared = |provider: &str, mut without: Vec<RequestPart>| {
+            models.share_lessons(provider, &mut without);
+            without
+        };
+        assert_eq!(
+            shared("p", vec![StreamOptions, LimitName]),
+            [StreamOptions, LimitName]
+        );
+        assert_eq!(
+            shared("p", Vec::new()),
+            [StreamOptions],
+            "the limit is a matter of the model"
+        );
+        assert_eq!(shared("p", vec![CacheMarks]), [CacheMarks, StreamOptions]);
+        assert_eq!(shared("q", Vec::new()), []);
     }
 }

@@ -115,7 +115,7 @@ impl Shell {
         let durable = self.core.agent.durable();
         let created = durable.settings.as_ref();
         let mut without = by.without.clone();
-        self.services.models.marks(&of.provider, &mut without);
+        self.services.models.share_lessons(&of.provider, &mut without);
         let mut adjust = Adjust {
             thinking: by.thinking,
             tool_protocol: created.and_then(|created| created.limits.tool_protocol),

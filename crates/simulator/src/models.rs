@@ -136,6 +136,7 @@ impl Models {
             min_cache_tokens: Some(500),
             cache_hour: Some(Price::RATIOS),
             counts: false,
+            images: true,
         })
     }
 }
@@ -323,6 +324,7 @@ impl World {
                         Some(Advice::Window { tokens, .. }) => Some(tokens),
                         _ => None,
                     },
+                    absent: false,
                 };
                 let outlook = self.give_back(&grant, &outcome);
                 News::Failed(Box::new(ModelFailure {

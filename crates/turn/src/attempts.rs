@@ -10,6 +10,7 @@ pub(crate) mod outer;
 pub(crate) mod remedy;
 pub(crate) mod stutter;
 pub(crate) mod token_estimate;
+pub(crate) mod unseen;
 
 use crate::attempts::stutter::stutters;
 use crate::draft::Draft;
@@ -140,7 +141,16 @@ pub(crate) fn record(draft: &mut Draft<'_, '_>, answered: UnrecordedAnswer) {
     let volatile = draft.volatile();
     volatile.warm_prefix = volatile.sent_prefix;
     let left_out = current.as_ref().and_then(|current| left_out(draft, current));
-    for warning in uncounted.into_iter().chain(cold).chain(unread).chain(left_out) {
+    let unseen = current
+        .as_ref()
+        .and_then(|current| unseen::unseen(draft, &current.model));
+    for warning in uncounted
+        .into_iter()
+        .chain(cold)
+        .chain(unread)
+        .chain(left_out)
+        .chain(unseen)
+    {
         draft.emit(warning);
     }
     if stop_reason == StopReason::Other {

@@ -65,6 +65,8 @@ pub struct ModelFacts {
     pub cache_hour: Option<Price>,
     /// Its server counts a request's tokens on demand.
     pub counts: bool,
+    /// It takes images.
+    pub images: bool,
 }
 
 /// An event from outside the core.

@@ -113,6 +113,7 @@ fn failed(class: FailureClass, retry_after_ms: Option<u64>) -> CallOutcome {
         class,
         retry_after_ms,
         window: None,
+        absent: false,
     }
 }
 
@@ -379,6 +380,29 @@ fn what_headers_say_is_kept_for_that_model_and_credential() {
 }
 
 #[test]
+fn a_model_that_the_server_does_not_have_is_named_until_it_answers() {
+    let mut world = World::new(8, &[]);
+    let absent = CallOutcome::Failed {
+        class: FailureClass::InvalidRequest,
+        retry_after_ms: None,
+        window: None,
+        absent: true,
+    };
+    for (outcome, expected) in [
+        (&absent, 1),
+        (&failed(FailureClass::InvalidRequest, None), 1),
+        (&failed(FailureClass::Transient, None), 1),
+        (&answered(), 0),
+    ] {
+        let grant = world.one(1);
+        world.ends(&grant, outcome);
+        let status = world.admission.status(world.now);
+        let names: Vec<&str> = status.absent.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(names, vec![grant.model.as_str(); expected], "{outcome:?}");
+    }
+}
+
+#[test]
 fn the_smallest_window_seen_is_told_to_the_next_call() {
     let mut world = World::new(8, &[]);
     for window in [Some(32_768), Some(8_192), Some(0), Some(16_384), None] {
@@ -387,6 +411,7 @@ fn the_smallest_window_seen_is_told_to_the_next_call() {
             class: FailureClass::ContextOverflow,
             retry_after_ms: None,
             window,
+            absent: false,
         };
         world.ends(&grant, &outcome);
     }

@@ -36,8 +36,11 @@ impl Reader for AnthropicStream {
     }
 
     fn whole(&mut self, mut body: Value, events: &mut Vec<ModelEvent>) -> Result<(), ModelError> {
-        let Some(Value::Array(content)) = body.get_mut("content").map(Value::take) else {
-            return Err(ModelError::transient("the server's response contains no answer"));
+        let content = match body.get_mut("content").map(Value::take) {
+            Some(Value::Array(content)) => content,
+            // A refusal may have no content.
+            Some(Value::Null) | None if text(&body, "stop_reason") == "refusal" => Vec::new(),
+            _ => return Err(ModelError::transient("the server's response contains no answer")),
         };
         self.begin_all(content, events)?;
         self.start(&body)?;

@@ -1,7 +1,7 @@
 use super::*;
 use crate::script::Script;
 use crate::spec::{Adjust, Compat};
-use agentd_protocol::{ImageSource, ThinkingLevel};
+use agentd_protocol::{ImageSource, RequestPart, ThinkingLevel};
 use agentd_settings::{CompatConfig, Dialect, ThinkingForm, ThinkingSwitch};
 use serde_json::json;
 
@@ -958,4 +958,33 @@ fn what_a_model_made_up_does_not_spoil_the_requests_that_follow() {
     assert_eq!(of(Dialect::Ollama, "/messages/2/tool_name"), name);
     let said = Some(json!("[failed without a message]"));
     assert_eq!(of(Dialect::Anthropic, "/messages/1/content/0/content"), said);
+}
+
+#[test]
+fn what_a_server_refused_is_sent_otherwise() {
+    let spec = spec(Dialect::OpenaiChat);
+    let prefix = |spec: &ModelSpec| {
+        let prefix = encode_prefix(spec, &Prompt::of("s"), &[], &Params::default());
+        String::from_utf8(prefix.to_vec()).unwrap()
+    };
+    let without = |part| {
+        prefix(&spec.adjusted(&Adjust {
+            without: vec![part],
+            ..Adjust::default()
+        }))
+    };
+    let whole = prefix(&spec);
+    assert!(
+        whole.contains("stream_options") && whole.contains(r#""max_tokens""#),
+        "{whole}"
+    );
+    assert!(!without(RequestPart::StreamOptions).contains("stream_options"));
+    assert!(without(RequestPart::LimitName).contains(r#""max_completion_tokens""#));
+    let mut openai = spec.clone();
+    openai.compat.max_completion_tokens = true;
+    let other = openai.adjusted(&Adjust {
+        without: vec![RequestPart::LimitName],
+        ..Adjust::default()
+    });
+    assert!(prefix(&other).contains(r#""max_tokens""#));
 }

@@ -98,18 +98,38 @@ fn header<'a>(headers: &'a HeaderMap, name: &HeaderName) -> &'a str {
 /// The start of a stream before any event: it may be an unstreamed answer or error, or the page of a proxy. The content
 /// decides; servers often declare the wrong type.
 #[derive(Debug, Default)]
-struct Head {
+pub(crate) struct Head {
     bytes: Vec<u8>,
     over: bool,
+    /// The server says that this is text for people. Some servers label their streams so.
+    plain: bool,
 }
 
 impl Head {
+    pub(crate) fn of(headers: &HeaderMap) -> Self {
+        let kind = header(headers, &CONTENT_TYPE).to_ascii_lowercase();
+        Self {
+            plain: kind.starts_with("text/plain") || kind.starts_with("text/html"),
+            ..Self::default()
+        }
+    }
+
+    /// The error for what arrived, if that is no answer of the API.
+    fn page(&self) -> Option<ModelError> {
+        page(&self.bytes, self.plain && !self.is_json())
+    }
+
     fn keep(&mut self, chunk: &[u8]) {
         if !self.over {
             self.bytes.extend_from_slice(chunk);
             let first = self.bytes.trim_ascii_start().first();
             let odd = first.is_none_or(|first| matches!(first, b'{' | b'<'));
-            if !odd || self.bytes.len() > MAX_WHOLE {
+            let most = if self.plain && !self.is_json() {
+                ERROR_BODY
+            } else {
+                MAX_WHOLE
+            };
+            if !(odd || self.plain) || self.bytes.len() > most {
                 self.close();
             }
         }
@@ -125,15 +145,21 @@ impl Head {
     }
 }
 
-/// Turns a page (of a proxy, say), sent instead of an answer, into an error.
-fn page(bytes: &[u8]) -> Option<ModelError> {
+/// The beginning of an error about an answer that does not come from the API.
+pub(crate) const NO_ANSWER: &str = "the server sent a ";
+
+/// Turns a page or a text (of a proxy, say), sent instead of an answer, into an error.
+fn page(bytes: &[u8], plain: bool) -> Option<ModelError> {
     let begun = bytes.get(..bytes.len().min(ERROR_BODY)).unwrap_or_default();
-    begun.trim_ascii_start().starts_with(b"<").then(|| {
-        ModelError::transient(format!(
-            "the server sent a web page instead of an answer: {}",
-            quote(begun)
-        ))
-    })
+    let kind = match begun.trim_ascii_start().first()? {
+        b'<' => "web page",
+        _ if plain => "text",
+        _ => return None,
+    };
+    let said = quote(begun);
+    Some(ModelError::transient(format!(
+        "{NO_ANSWER}{kind} instead of an answer: {said}"
+    )))
 }
 
 /// The text of a page, without its tags.
@@ -160,14 +186,15 @@ pub(crate) async fn read_whole<S: Sink>(
 ) -> Result<(ModelReply, Option<u64>), ModelError> {
     let body = collect(response.bytes_stream().boxed(), pace).await?;
     let mut events = Vec::new();
-    if let Some(page) = page(&body) {
-        return Err(page);
-    }
     let begun = body.trim_ascii_start();
     // Some servers label a stream as JSON.
     let streamed = [&b"data:"[..], b"event:", b":"]
         .iter()
         .any(|mark| begun.starts_with(mark));
+    let plain = !streamed && !matches!(begun.first(), Some(b'{' | b'['));
+    if let Some(page) = page(&body, plain) {
+        return Err(page);
+    }
     let taken = if streamed {
         decoder.feed(&body, &mut events).map(drop)
     } else {
@@ -229,7 +256,7 @@ async fn error_body(response: Response, pace: &Pace) -> Vec<u8> {
 /// Reads a stream to its end. Returns the answer and the time of its first delta.
 pub(crate) async fn read_answer<T, S: Sink>(
     mut bytes: T,
-    mut decoder: Decoder,
+    (mut decoder, mut head): (Decoder, Head),
     pace: &mut Pace,
     sink: &mut S,
     counted: &mut Usage,
@@ -239,7 +266,6 @@ where
 {
     let mut first_ms = None;
     let mut events = Vec::new();
-    let mut head = Head::default();
     loop {
         let chunk = match timeout_at(pace.deadline(), bytes.next()).await {
             Ok(Some(Ok(chunk))) => chunk,
@@ -251,7 +277,7 @@ where
         head.keep(&chunk);
         let fed = decoder.feed(&chunk, &mut events);
         *counted = decoder.usage();
-        let progress = fed.map_err(|error| page(&head.bytes).unwrap_or(error))?;
+        let progress = fed.map_err(|error| head.page().unwrap_or(error))?;
         if progress == Progress::Moved {
             head.close();
         }
@@ -274,7 +300,7 @@ where
         decoder.finish(&mut events)?
     } else {
         let ended = decoder.finish(&mut events);
-        ended.map_err(|error| page(&head.bytes).unwrap_or(error))?
+        ended.map_err(|error| head.page().unwrap_or(error))?
     };
     forward(&mut events, pace, sink).await?;
     Ok((reply, first_ms))

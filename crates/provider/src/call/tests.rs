@@ -233,8 +233,10 @@ async fn a_web_page_is_told_as_one() {
         ("text/event-stream", true),
         ("application/json", true),
     ] {
-        let error = told(answer(kind, page), stream).await;
-        assert_eq!(error, Err(ModelError::transient(message)), "{kind}");
+        let error = told(answer(kind, page), stream).await.unwrap_err();
+        assert_eq!(error.class, FailureClass::Transient, "{kind}");
+        let begins = format!("{message} (POST http://127.0.0.1:");
+        assert!(error.message.starts_with(&begins), "{kind}: {}", error.message);
     }
 }
 
@@ -413,7 +415,7 @@ async fn paced(parts: &[(u64, &'static str)], ends: bool) -> (Result<ModelReply,
     let decoder = Decoder::new(&spec, &[]).unwrap();
     let answer = read_answer(
         said.chain(rest).boxed(),
-        decoder,
+        (decoder, Head::default()),
         &mut pace,
         &mut Collected::default(),
         &mut Usage::default(),
@@ -485,7 +487,14 @@ async fn a_sink_that_never_takes_a_piece_does_not_hold_the_call_for_ever() {
     });
     let decoder = Decoder::new(&spec, &[]).unwrap();
     let bytes = stream::iter([Ok(Bytes::from_static(CHUNK.as_bytes()))]).boxed();
-    let answer = read_answer(bytes, decoder, &mut pace, &mut Stuck, &mut Usage::default()).await;
+    let answer = read_answer(
+        bytes,
+        (decoder, Head::default()),
+        &mut pace,
+        &mut Stuck,
+        &mut Usage::default(),
+    )
+    .await;
     assert_eq!(
         answer.map(|_| ()),
         Err(ModelError::transient("no complete answer within 9000 ms"))
@@ -533,7 +542,7 @@ async fn what_follows_the_end_without_end_does_not_void_the_answer() {
     let decoder = Decoder::new(&spec, &[]).unwrap();
     let answer = read_answer(
         said.chain(tail).boxed(),
-        decoder,
+        (decoder, Head::default()),
         &mut pace,
         &mut Collected::default(),
         &mut Usage::default(),
@@ -611,4 +620,110 @@ fn azure_is_known_by_its_host() {
         ..plain
     };
     assert!(!of(url, &token).api_key_header);
+}
+
+/// The error of a call that is answered like this.
+async fn refused(answer: &str) -> ModelError {
+    let (_server, url) = answering(answer.to_owned()).await;
+    make(&spec(&format!("{url}?key=secret"))).await.unwrap_err()
+}
+
+#[tokio::test]
+async fn a_text_for_people_with_status_200_is_quoted_and_the_address_named() {
+    for kind in ["text/plain", "text/html; charset=utf-8"] {
+        let text = "Ollama is running";
+        let head = format!(
+            "HTTP/1.1 200 OK\r\ncontent-type: {kind}\r\ncontent-length: {}\r\n\r\n",
+            text.len()
+        );
+        let error = refused(&format!("{head}{text}")).await;
+        assert_eq!(error.class, FailureClass::Transient);
+        let begins = "the server sent a text instead of an answer: Ollama is running (POST http://127.0.0.1:";
+        assert!(error.message.starts_with(begins), "{}", error.message);
+        assert!(!error.message.contains("secret"), "{}", error.message);
+    }
+}
+
+#[tokio::test]
+async fn an_answer_that_is_labelled_as_text_is_read() {
+    let (_server, url) = answering(ok(CHUNK).replace("text/event-stream", "text/plain")).await;
+    let error = make(&spec(&url)).await.unwrap_err();
+    assert!(error.message.contains("the stream ended"), "{}", error.message);
+}
+
+#[tokio::test]
+async fn an_address_that_does_not_exist_is_named_without_its_secrets() {
+    let answer = "HTTP/1.1 404 Not Found\r\ncontent-length: 9\r\n\r\nnot found";
+    let error = refused(answer).await;
+    assert_eq!(error.class, FailureClass::InvalidRequest);
+    assert!(
+        error
+            .message
+            .starts_with("HTTP 404: not found (POST http://127.0.0.1:"),
+        "{}",
+        error.message
+    );
+    assert!(!error.message.contains("secret"), "{}", error.message);
+}
+
+#[test]
+fn an_address_is_shown_without_its_secrets() {
+    for (url, expected) in [
+        (
+            "https://me:pw@a.example/v1/x?key=k#t",
+            Some("https://a.example/v1/x"),
+        ),
+        (
+            "http://[::1]:8080/v1/chat/completions",
+            Some("http://[::1]:8080/v1/chat/completions"),
+        ),
+        ("no address", None),
+    ] {
+        assert_eq!(shown(url).as_deref(), expected);
+    }
+}
+
+/// A resolver that knows no name.
+struct Nowhere;
+
+impl reqwest::dns::Resolve for Nowhere {
+    fn resolve(&self, _: reqwest::dns::Name) -> reqwest::dns::Resolving {
+        let error = std::io::Error::new(std::io::ErrorKind::NotFound, "no such name");
+        Box::pin(async move { Err(error.into()) })
+    }
+}
+
+#[tokio::test]
+async fn a_name_without_an_address_is_named_once() {
+    let client = Client::builder()
+        .no_proxy()
+        .dns_resolver(Arc::new(Nowhere))
+        .build()
+        .unwrap();
+    let spec = spec("http://no-such-host.invalid/v1");
+    let request = Request {
+        spec: &spec,
+        credential: None,
+        tools: &[],
+        body: body(&spec),
+        messages: &[],
+        attempt: 1,
+    };
+    let error = call(&client, request, &mut Collected::default())
+        .await
+        .answer
+        .unwrap_err();
+    assert_eq!(error.advice, Some(Advice::NoSuchHost));
+    assert_eq!(error.class, FailureClass::Transient);
+    assert!(
+        error.message.starts_with("no address for no-such-host.invalid: "),
+        "{}",
+        error.message
+    );
+    assert_eq!(
+        error.message.matches("no-such-host").count(),
+        1,
+        "{}",
+        error.message
+    );
 }

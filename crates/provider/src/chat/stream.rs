@@ -14,6 +14,17 @@ use serde_json::Value;
 /// The finish reasons of an answer that the output limit cut off.
 const CUT: [&str; 3] = ["length", "max_output_tokens", "max_tokens"];
 
+/// The finish reasons of an answer that a filter ended, as gateways write them.
+const FILTERS: [&str; 7] = [
+    "content_filter",
+    "content_filtered",
+    "safety",
+    "blocklist",
+    "prohibited_content",
+    "guardrail_intervened",
+    "refusal",
+];
+
 /// Reads the chunks of one answer.
 #[derive(Debug, Default)]
 pub(crate) struct ChatStream {
@@ -41,8 +52,12 @@ impl Reader for ChatStream {
     }
 
     fn whole(&mut self, body: Value, events: &mut Vec<ModelEvent>) -> Result<(), ModelError> {
-        let message = body.pointer("/choices/0/message").is_some_and(Value::is_object);
-        if !message {
+        let choice = body.pointer("/choices/0");
+        let message = choice.is_some_and(|choice| choice.get("message").is_some_and(Value::is_object));
+        // A filter may leave nothing but the reason.
+        let ending = choice.map_or("", |choice| text(choice, "finish_reason"));
+        if !message && !is_filter(ending) {
+            self.count(body.get("usage"));
             return Err(ModelError::transient("the server's response contains no answer"));
         }
         self.frame("", body, events)?;
@@ -257,7 +272,7 @@ impl ChatStream {
     fn stop_reason(&self) -> StopReason {
         let said = match self.finish.as_deref() {
             Some("length" | "max_tokens") => StopReason::MaxTokens,
-            Some("content_filter") => StopReason::ContentFilter,
+            Some(reason) if is_filter(reason) => StopReason::ContentFilter,
             Some("model_context_window_exceeded") => StopReason::ContextWindow,
             _ if self.refused => StopReason::Refusal,
             Some("tool_calls" | "function_call") => StopReason::ToolUse,
@@ -271,6 +286,11 @@ impl ChatStream {
             other => other,
         }
     }
+}
+
+/// Whether a finish reason says that a policy of the provider ended the answer.
+fn is_filter(reason: &str) -> bool {
+    FILTERS.iter().any(|filter| reason.eq_ignore_ascii_case(filter))
 }
 
 fn says_something(delta: &Value) -> bool {

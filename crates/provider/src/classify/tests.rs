@@ -439,7 +439,28 @@ fn a_refused_part_teaches_to_leave_it_out() {
     let check = |message: &str, part: agentd_protocol::RequestPart| {
         assert_eq!(advice_of(message), Some(Advice::Without(part)), "{message}");
     };
-    use agentd_protocol::RequestPart::{CacheHour, CacheMarks, Reasoning, Temperature};
+    use agentd_protocol::RequestPart::{
+        CacheHour, CacheMarks, DeveloperRole, LimitName, Reasoning, StreamOptions, Temperature, ToolChoice,
+    };
+    check("Unknown field: stream_options", StreamOptions);
+    check("stream_options: Extra inputs are not permitted", StreamOptions);
+    check(
+        "Unrecognized request argument supplied: stream_options",
+        StreamOptions,
+    );
+    check("include_usage is not supported", StreamOptions);
+    check(
+        "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.",
+        LimitName,
+    );
+    check(
+        "Unrecognized request argument supplied: max_completion_tokens",
+        LimitName,
+    );
+    check("property 'max_completion_tokens' is unsupported", LimitName);
+    check("tool_choice is not supported by this model", ToolChoice);
+    check("Unknown parameter: 'parallel_tool_calls'.", ToolChoice);
+    check("messages[0].role: developer role is not supported", DeveloperRole);
     check(
         "system.0.cache_control: Extra inputs are not permitted",
         CacheMarks,

@@ -880,3 +880,90 @@ fn i6_a_large_answer_that_finds_no_room_beside_others_fails_alone_and_as_transie
     drop(first);
     second.feed(b":\n", &mut events).unwrap();
 }
+
+#[test]
+fn a_filtered_answer_without_content_is_a_refusal_and_not_worth_a_retry() {
+    use Dialect::{Anthropic, Gemini, OpenaiChat};
+    let usage = json!({"prompt_tokens": 7, "completion_tokens": 0, "total_tokens": 7});
+    for (dialect, body, expected) in [
+        (
+            OpenaiChat,
+            json!({"choices": [{"finish_reason": "content_filter"}], "usage": usage}),
+            StopReason::ContentFilter,
+        ),
+        (
+            OpenaiChat,
+            json!({"choices": [{"finish_reason": "content_filter", "message": null}]}),
+            StopReason::ContentFilter,
+        ),
+        (
+            OpenaiChat,
+            json!({"choices": [{"finish_reason": "content_filter", "message": {}}]}),
+            StopReason::ContentFilter,
+        ),
+        (
+            OpenaiChat,
+            json!({"choices": [{"finish_reason": "SAFETY"}]}),
+            StopReason::ContentFilter,
+        ),
+        (
+            OpenaiChat,
+            json!({"choices": [{"finish_reason": "guardrail_intervened", "message": null}]}),
+            StopReason::ContentFilter,
+        ),
+        (
+            OpenaiChat,
+            json!({"choices": [{"finish_reason": "stop", "message": {"content": null, "refusal": "I cannot."}}]}),
+            StopReason::Refusal,
+        ),
+        (
+            Anthropic,
+            json!({"type": "message", "content": null, "stop_reason": "refusal", "usage": {"input_tokens": 7}}),
+            StopReason::Refusal,
+        ),
+        (
+            Anthropic,
+            json!({"type": "message", "content": [], "stop_reason": "refusal"}),
+            StopReason::Refusal,
+        ),
+        (
+            Gemini,
+            json!({"candidates": [{"finishReason": "SAFETY"}]}),
+            StopReason::ContentFilter,
+        ),
+        (
+            Gemini,
+            json!({"candidates": [{"finishReason": "PROHIBITED_CONTENT", "content": {}}]}),
+            StopReason::ContentFilter,
+        ),
+    ] {
+        let reply = whole(dialect, body.clone()).unwrap_or_else(|error| panic!("{body}: {error}"));
+        assert_eq!(reply.stop_reason, expected, "{body}");
+    }
+    for body in [
+        json!({"promptFeedback": {"blockReason": "SAFETY"}}),
+        json!({"candidates": [], "promptFeedback": {"blockReason": "OTHER"}}),
+    ] {
+        let error = whole(Gemini, body.clone()).unwrap_err();
+        assert_eq!(error.class, FailureClass::ContentFilter, "{body}");
+    }
+    for body in [
+        json!({"choices": [{"finish_reason": "stop"}]}),
+        json!({"choices": []}),
+        json!({"choices": [{"message": null}]}),
+    ] {
+        let error = whole(OpenaiChat, body.clone()).unwrap_err();
+        assert_eq!(error.class, FailureClass::Transient, "{body}");
+    }
+}
+
+#[test]
+fn tokens_of_an_answer_without_a_message_are_counted() {
+    let spec = spec(Dialect::OpenaiChat);
+    let mut decoder = Decoder::new(&spec, &[]).unwrap();
+    let body = json!({"choices": [], "usage": {"prompt_tokens": 7, "completion_tokens": 2}});
+    decoder
+        .take_whole(body.to_string().as_bytes(), &mut Vec::new())
+        .unwrap_err();
+    assert_eq!((decoder.usage().input, decoder.usage().output), (7, 2));
+}

@@ -22,6 +22,8 @@ const LONGEST_PARK_MS: u64 = 3_600_000;
 const TRUSTED_PARKS: u32 = 8;
 /// The most that is added to a requested wait, so that sessions do not come back in lockstep.
 const ASKED_JITTER_MS: u64 = 10_000;
+/// Retries when the name of the server does not exist: name servers rarely err.
+const RETRIES_WITHOUT_HOST: u32 = 1;
 /// Failures of an overloaded model after which its fallback is tried, if there is one.
 const OVERLOADS_BEFORE_FALLBACK: u32 = 2;
 /// Failed attempts allowed per call with one credential or none; each further credential adds to it.
@@ -122,7 +124,7 @@ impl Case<'_, '_, '_> {
             Advice::Miscalled { .. } if self.current.failures == 0 => {
                 return Some(self.next(own_backoff_ms(self.draft.config(), 0, self.dice), None));
             }
-            Advice::Window { .. } | Advice::Miscalled { .. } => return None,
+            Advice::NoSuchHost | Advice::Window { .. } | Advice::Miscalled { .. } => return None,
         };
         Some(self.next(0, remedy))
     }
@@ -221,7 +223,11 @@ impl Case<'_, '_, '_> {
             // Nothing was sent, so it is not a retry: the session only waits for its slot.
             return Some(next);
         }
-        if self.current.failures >= self.draft.config().max_retries {
+        let most = match self.failure.advice {
+            Some(Advice::NoSuchHost) => self.draft.config().max_retries.min(RETRIES_WITHOUT_HOST),
+            _ => self.draft.config().max_retries,
+        };
+        if self.current.failures >= most {
             return None;
         }
         let own = own_backoff_ms(self.draft.config(), self.current.failures, self.dice);

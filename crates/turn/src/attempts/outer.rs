@@ -153,6 +153,9 @@ pub struct Outer {
     pub pauses: Pauses,
     /// People were told that the provider caches nothing.
     pub told_unread: bool,
+    /// People were told that the model does not see the images.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub told_unseen: bool,
 }
 
 impl Outer {

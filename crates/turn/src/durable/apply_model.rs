@@ -6,7 +6,7 @@ use crate::durable::apply::Refusal;
 use crate::durable::{Attempt, Durable, MAX_TEXT_BYTES, Phase, Turn};
 use crate::steps::guards::STUTTER;
 use crate::{
-    attempts::{cache_watch, choose},
+    attempts::{cache_watch, choose, unseen},
     checkpoints,
     context::overflow,
 };
@@ -192,6 +192,7 @@ impl Durable {
 
     pub(crate) fn warned(&mut self, raised: &WarningRaised) -> Result<(), Refusal> {
         self.outer.told_unread |= raised.code == cache_watch::UNREAD;
+        self.outer.told_unseen |= raised.code == unseen::UNSEEN;
         self.files.warned |= raised.code == checkpoints::FAILED;
         Ok(())
     }

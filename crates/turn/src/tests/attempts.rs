@@ -226,3 +226,22 @@ fn an_unknown_stop_reason_is_the_end_with_a_warning() {
     );
     assert_eq!(world.reason(), EndReason::Completed);
 }
+
+#[test]
+fn a_server_whose_name_does_not_exist_is_given_up_sooner() {
+    let failures = |advice: Option<Advice>| {
+        let mut world = World::running(LoopLimits::default());
+        for count in 1.. {
+            world.fail_as(ModelFailure {
+                advice: advice.clone(),
+                ..failure(FailureClass::Transient)
+            });
+            if world.agent.durable().turn.is_none() {
+                return count;
+            }
+            world.fire(TimerKey::Backoff);
+        }
+        0
+    };
+    assert_eq!((failures(Some(Advice::NoSuchHost)), failures(None)), (2, 6));
+}

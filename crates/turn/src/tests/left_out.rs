@@ -179,6 +179,28 @@ fn another_model_is_sent_everything() {
     );
 }
 
+#[test]
+fn people_are_told_once_that_the_model_does_not_see_the_images() {
+    let told = |images: bool, count| {
+        let mut world = with_images(count);
+        world.facts.insert(
+            "sonnet".into(),
+            ModelFacts {
+                images,
+                ..plain("sonnet")
+            },
+        );
+        for _ in 0..2 {
+            world.send("look");
+            world.say("Done.");
+            world.restart();
+        }
+        let warning = |event: &&Event| matches!(&event.body, EventBody::WarningRaised(raised) if raised.code == "images_not_sent");
+        world.log.iter().filter(warning).count()
+    };
+    assert_eq!((told(false, 1), told(true, 1), told(false, 0)), (1, 0, 0));
+}
+
 /// One call against a provider that refuses these images. Returns the number of refusals, and whether it was answered.
 fn call(world: &mut World, bad: &BTreeSet<RequestItem>) -> (u32, bool) {
     world.send("look");

@@ -318,6 +318,34 @@ fn a_token_budget_holds_although_the_server_counts_nothing() {
 }
 
 #[test]
+fn the_side_that_the_server_does_not_count_is_estimated() {
+    let counted = |input, output| Usage {
+        input,
+        output,
+        ..Usage::default()
+    };
+    // Seven tokens of conversation, five around it, thirteen of answer.
+    for (said, expected, estimated) in [
+        (counted(0, 0), counted(12, 13), true),
+        (counted(0, 3), counted(12, 3), true),
+        (counted(100, 0), counted(100, 13), true),
+        (counted(100, 3), counted(100, 3), false),
+    ] {
+        let mut world = budget(Budget {
+            tokens: 4_000,
+            ..Budget::default()
+        });
+        world.sizes.frame_tokens = 5;
+        world.answer_with(ModelAnswer {
+            usage: said,
+            ..answer_of(vec![Block::text("x".repeat(50))], StopReason::EndTurn)
+        });
+        assert_eq!(world.ended().usage, expected, "{said:?}");
+        assert_eq!(!warnings(&world).is_empty(), estimated, "{said:?}");
+    }
+}
+
+#[test]
 fn a_money_budget_says_when_it_cannot_see_the_cost() {
     let mut world = budget(Budget {
         usd: 1.0,

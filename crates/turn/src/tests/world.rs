@@ -93,6 +93,7 @@ pub(super) fn plain(name: &str) -> ModelFacts {
         min_cache_tokens: None,
         cache_hour: None,
         counts: false,
+        images: true,
     }
 }
 

@@ -377,6 +377,7 @@ fn model(name: &str) -> ModelStatus {
         usable: true,
         note: String::new(),
         default: name == "scripted",
+        images: false,
         context_window: 0,
         price: None,
         running: 0,

@@ -13,6 +13,7 @@ fn status(default: bool, dialect: &str, usable: bool) -> ModelStatus {
         usable,
         note: "key main".into(),
         default,
+        images: false,
         context_window: 0,
         price: None,
         running: 0,
