@@ -6,6 +6,10 @@ use crate::usage::Price;
 use serde::{Deserialize, Serialize};
 
 /// A configured model as `model.list` shows it.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "facts about a model that do not depend on each other"
+)]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct ModelStatus {

@@ -1,8 +1,8 @@
 //! The models: their configuration, their admission (the real one), and the course of calls.
 
-use crate::dice::Dice;
 use crate::messages::{Happening, News};
 use crate::options::{Flaw, Knob, Options};
+use crate::speech::piece_of;
 use crate::workers::{Work, Worker};
 use crate::world::World;
 use agentd_actor_kit::{Ask, CallOutcome, Grant, Lane, Outlook, Refusal};
@@ -395,12 +395,5 @@ fn overflow(tokens: Option<u64>, sent: u64) -> ModelFailure {
             sent: Some(sent),
         }),
         ..ModelFailure::new(FailureClass::ContextOverflow, "the prompt is too long")
-    }
-}
-
-fn piece_of(dice: &mut Dice) -> String {
-    match dice.below(40) {
-        0 => "the ".repeat(101),
-        n => format!("piece {n} "),
     }
 }

@@ -1,5 +1,6 @@
 //! The content of models' answers.
 
+use crate::dice::Dice;
 use crate::options::Knob;
 use crate::world::World;
 use agentd_protocol::{Block, Latency, StopReason, Usage};
@@ -128,5 +129,13 @@ fn block_tokens(block: &Block) -> u64 {
         Block::Text { text } => text.len() as u64 / 4,
         Block::ToolUse { input, .. } => input.to_string().len() as u64 / 4,
         Block::Image { .. } | Block::Thinking { .. } | Block::ToolResult { .. } | Block::Unknown => 0,
+    }
+}
+
+/// A piece of a streamed answer; some stutter.
+pub(crate) fn piece_of(dice: &mut Dice) -> String {
+    match dice.below(40) {
+        0 => "the ".repeat(101),
+        n => format!("piece {n} "),
     }
 }

@@ -439,28 +439,7 @@ fn a_refused_part_teaches_to_leave_it_out() {
     let check = |message: &str, part: agentd_protocol::RequestPart| {
         assert_eq!(advice_of(message), Some(Advice::Without(part)), "{message}");
     };
-    use agentd_protocol::RequestPart::{
-        CacheHour, CacheMarks, DeveloperRole, LimitName, Reasoning, StreamOptions, Temperature, ToolChoice,
-    };
-    check("Unknown field: stream_options", StreamOptions);
-    check("stream_options: Extra inputs are not permitted", StreamOptions);
-    check(
-        "Unrecognized request argument supplied: stream_options",
-        StreamOptions,
-    );
-    check("include_usage is not supported", StreamOptions);
-    check(
-        "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.",
-        LimitName,
-    );
-    check(
-        "Unrecognized request argument supplied: max_completion_tokens",
-        LimitName,
-    );
-    check("property 'max_completion_tokens' is unsupported", LimitName);
-    check("tool_choice is not supported by this model", ToolChoice);
-    check("Unknown parameter: 'parallel_tool_calls'.", ToolChoice);
-    check("messages[0].role: developer role is not supported", DeveloperRole);
+    use agentd_protocol::RequestPart::{CacheHour, CacheMarks, Reasoning, Temperature};
     check(
         "system.0.cache_control: Extra inputs are not permitted",
         CacheMarks,
@@ -523,4 +502,31 @@ fn a_call_that_the_server_could_not_read_is_the_models_mistake() {
     let error = classify(500, &HeaderMap::new(), ollama.to_string().as_bytes());
     assert_eq!(error.class, InvalidRequest);
     assert!(matches!(error.advice, Some(Advice::Miscalled { name, .. }) if name == "Ls"));
+}
+
+#[test]
+fn an_optional_field_that_is_refused_is_left_out() {
+    use agentd_protocol::RequestPart::{DeveloperRole, LimitName, StreamOptions, ToolChoice};
+    let check = |message: &str, part: agentd_protocol::RequestPart| {
+        assert_eq!(advice_of(message), Some(Advice::Without(part)), "{message}");
+    };
+    check("Unknown field: stream_options", StreamOptions);
+    check("stream_options: Extra inputs are not permitted", StreamOptions);
+    check(
+        "Unrecognized request argument supplied: stream_options",
+        StreamOptions,
+    );
+    check("include_usage is not supported", StreamOptions);
+    check(
+        "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.",
+        LimitName,
+    );
+    check(
+        "Unrecognized request argument supplied: max_completion_tokens",
+        LimitName,
+    );
+    check("property 'max_completion_tokens' is unsupported", LimitName);
+    check("tool_choice is not supported by this model", ToolChoice);
+    check("Unknown parameter: 'parallel_tool_calls'.", ToolChoice);
+    check("messages[0].role: developer role is not supported", DeveloperRole);
 }

@@ -940,6 +940,11 @@ fn a_filtered_answer_without_content_is_a_refusal_and_not_worth_a_retry() {
         let reply = whole(dialect, body.clone()).unwrap_or_else(|error| panic!("{body}: {error}"));
         assert_eq!(reply.stop_reason, expected, "{body}");
     }
+}
+
+#[test]
+fn a_blocked_prompt_is_a_refusal_and_a_missing_answer_is_not() {
+    use Dialect::{Gemini, OpenaiChat};
     for body in [
         json!({"promptFeedback": {"blockReason": "SAFETY"}}),
         json!({"candidates": [], "promptFeedback": {"blockReason": "OTHER"}}),
