@@ -3,9 +3,9 @@
 use crate::api::{Api, read_from};
 use crate::batch::news;
 use crate::crowd::Member;
-use crate::dispatch::read_params;
 use crate::family::open_in_tree;
 use crate::live::{Out, Push, Pushed, Stop, patiently};
+use crate::params::read_params;
 use crate::peers::Relay;
 use crate::replay::{BATCH, FeedSubscription, Wish};
 use crate::sight::Caller;

@@ -1,11 +1,11 @@
 //! `session.bulk`: one operation on many sessions. An outcome per session; a failure does not stop the rest.
 
 use crate::api::Api;
-use crate::dispatch::{answer, read_params};
+use crate::dispatch::answer;
 use crate::sight::Caller;
 use agentd_protocol::{
     BulkAction, BulkDone, BulkOutcome, BulkParams, CancelTurnParams, Done, Fault, FaultClass,
-    LifecycleParams, ResumeParams, SessionId,
+    LifecycleParams, ResumeParams, SessionId, from_named,
 };
 use agentd_store::{AWAY, ELSEWHERE};
 use futures_util::{StreamExt as _, stream};
@@ -139,7 +139,10 @@ impl Api {
                     BulkAction::Resume => answer(&resumed())?,
                     _ => answer(&params())?,
                 };
-                read_params(self.there(who, (method, &same), fault).await?)
+                let answer = self.there(who, (method, &same), fault).await?;
+                // A newer node may say more in its answer.
+                from_named(&answer)
+                    .map_err(|error| Fault::internal("bad_answer", format!("{method} answered: {error}")))
             }
             done => done,
         }

@@ -2,8 +2,9 @@
 
 use crate::api::Api;
 use crate::claims::Claims;
+use crate::params::read_params;
 use crate::sight::Caller;
-use agentd_protocol::{Fault, Principal, from_named};
+use agentd_protocol::{Fault, Principal};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -172,18 +173,6 @@ fn needs_connection(what: &str) -> Fault {
         "needs_connection",
         format!("{what} requires a connection that accepts pushed frames"),
     )
-}
-
-/// Reads a method's parameters.
-///
-/// # Errors
-/// A fault that names the field.
-#[expect(
-    clippy::needless_pass_by_value,
-    reason = "the parameters are used up, and their memory with them"
-)]
-pub fn read_params<P: Serialize + DeserializeOwned>(params: Value) -> Result<P, Fault> {
-    from_named(&params).map_err(|error| Fault::invalid("bad_params", format!("params: {error}")))
 }
 
 /// Serializes an answer for the wire.

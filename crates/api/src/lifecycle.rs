@@ -1,84 +1,21 @@
-//! `session.update`, `close`, `delete`, `pause`, `compact`, `summarize`, `resume`.
+//! `session.close`, `delete`, `pause`, `compact`, `summarize`, `resume`.
 
 use crate::answers::Answers as _;
 use crate::api::{Api, COMMAND, READ, fault_of};
 use crate::reads::live;
 use crate::sight::{Caller, Seen};
-use crate::validate;
 use agentd_actor_kit::{FeedMsg, StoreMsg, SupervisorMsg};
 use agentd_protocol::{
-    Budget, Done, Fault, LifecycleParams, ResumeParams, RunState, SessionId, SessionMoved, SessionParams,
-    UpdateParams, listed,
+    Done, Fault, LifecycleParams, ResumeParams, RunState, SessionId, SessionMoved, SessionParams, listed,
 };
 use agentd_store::Row;
-use agentd_turn::{Command, settings_changed};
+use agentd_turn::Command;
 use std::path::{Path, PathBuf};
 
 /// The maximum length of a reason.
 const MAX_REASON: usize = 1_000;
 
 impl Api {
-    pub(crate) async fn update(&self, who: &Caller, params: UpdateParams) -> Result<Done, Fault> {
-        let nothing = UpdateParams {
-            session: params.session.clone(),
-            expect: params.expect.clone(),
-            ..UpdateParams::default()
-        };
-        if params == nothing {
-            return Err(Fault::invalid("nothing_to_update", "no new value was given")
-                .hint("give title, model, mode, labels or budget"));
-        }
-        if let Some(labels) = &params.labels {
-            validate::labels(labels)?;
-            who.keeps(labels)?;
-        }
-        if let Some(budget) = &params.budget {
-            validate::budget(budget)?;
-            self.below_ceiling(budget)?;
-        }
-        let title = params.title.as_deref().map(validate::title).transpose()?;
-        let model = match &params.model {
-            Some(name) => Some(self.model(Some(name)).await?),
-            None => None,
-        };
-        let session = self.session(who, &params.session).await?;
-        let expect = self
-            .expected(who, &params.session, params.expect.as_deref())
-            .await?;
-        let (mode, labels, budget) = (params.mode, params.labels, params.budget);
-        let judged = self.may_have(who, session, mode, budget.as_ref()).await?;
-        let expect = match (expect, judged) {
-            (Some(expected), Some(judged)) if expected != judged => return Err(settings_changed()),
-            (expected, judged) => judged.or(expected),
-        };
-        let command = Command::Update {
-            expect,
-            title,
-            model,
-            mode,
-            labels,
-            budget,
-        };
-        let done = self.route(who, session, command, None).await?.done();
-        if mode.is_some() {
-            self.followed(*session).await?;
-        }
-        Ok(done)
-    }
-
-    /// Refuses a budget above the operator's.
-    fn below_ceiling(&self, budget: &Budget) -> Result<(), Fault> {
-        let Some(above) = self.loaded().above_ceiling(budget) else {
-            return Ok(());
-        };
-        let message = format!(
-            "the operator's limit {} is {}; it was set in {}",
-            above.key, above.limit, above.origin
-        );
-        let hint = "ask for less, or have the operator raise the limit and restart agentd";
-        Err(Fault::denied("above_ceiling", message).hint(hint))
-    }
-
     pub(crate) async fn close(&self, who: &Caller, params: LifecycleParams) -> Result<Done, Fault> {
         let reason = reason(params.reason, "closed by a person")?;
         let session = self.session(who, &params.session).await?;

@@ -1,9 +1,9 @@
 //! `fleet.watch`: the events of all sessions in commit order, by cursor (I2).
 
 use crate::api::{Api, READ, fault_of, read_from};
-use crate::dispatch::read_params;
 use crate::live::{Out, Push, Pushed, Stop, patiently};
 use crate::methods::nearest;
+use crate::params::read_params;
 use crate::sight::Caller;
 use agentd_actor_kit::{FeedFrame, FeedMsg, Handle, Read, StoreMsg, Viewer};
 use agentd_protocol::{

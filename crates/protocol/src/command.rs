@@ -5,7 +5,7 @@
 use crate::block::Block;
 use crate::event::Seq;
 use crate::ids::{ApprovalId, InputId, SessionId, TurnId};
-use crate::limits::{Budget, PermissionMode, Preset};
+use crate::limits::{Budget, BudgetChange, PermissionMode, Preset};
 use crate::listing::{ListPlace, SortBy};
 use crate::open_approval::OpenApproval;
 use crate::selector::Selector;
@@ -123,8 +123,8 @@ params! {
         mode: Option<PermissionMode>,
         /// New labels.
         labels: Option<Labels>,
-        /// New budget.
-        budget: Option<Budget>,
+        /// The limits of the budget that change.
+        budget: Option<BudgetChange>,
     }
     /// `session.close`, `session.delete`, `session.pause`.
     LifecycleParams {

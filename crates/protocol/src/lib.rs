@@ -92,8 +92,8 @@ pub use hanging::HangingFiles;
 pub use ids::{AppendId, ApprovalId, CallId, InputId, ParseIdError, SessionId, ToolCallId, TurnId};
 pub use kept::{BlobParams, BlobPart};
 pub use limits::{
-    Budget, Latency, LoopLimits, OnDeny, OnLimit, PermissionMode, Planning, Preset, SandboxLevel,
-    ThinkingLevel, ToolProtocol,
+    Budget, BudgetChange, Latency, LoopLimits, OnDeny, OnLimit, PermissionMode, Planning, Preset,
+    SandboxLevel, ThinkingLevel, ToolProtocol,
 };
 pub use listing::{ListPlace, Listed, SortBy, SortKey};
 pub use log_tail::{LogParams, LogTail};

@@ -19,6 +19,50 @@ pub struct Budget {
     pub steps: u64,
 }
 
+/// A change of a budget: what is absent stays as it is.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[serde(default, deny_unknown_fields)]
+pub struct BudgetChange {
+    /// Tokens of all kinds; 0 removes the limit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tokens: Option<u64>,
+    /// US dollars; 0 removes the limit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub usd: Option<f64>,
+    /// Milliseconds of wall time inside turns; 0 removes the limit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub time_ms: Option<u64>,
+    /// Steps; 0 removes the limit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub steps: Option<u64>,
+}
+
+impl BudgetChange {
+    /// The budget with this change.
+    #[must_use]
+    pub fn over(&self, now: Budget) -> Budget {
+        Budget {
+            tokens: self.tokens.unwrap_or(now.tokens),
+            usd: self.usd.unwrap_or(now.usd),
+            time_ms: self.time_ms.unwrap_or(now.time_ms),
+            steps: self.steps.unwrap_or(now.steps),
+        }
+    }
+}
+
+impl From<Budget> for BudgetChange {
+    /// Changes all of it.
+    fn from(budget: Budget) -> Self {
+        Self {
+            tokens: Some(budget.tokens),
+            usd: Some(budget.usd),
+            time_ms: Some(budget.time_ms),
+            steps: Some(budget.steps),
+        }
+    }
+}
+
 /// How long a model call took.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]

@@ -17,6 +17,9 @@ use agentd_protocol::{
     SessionResumed, SessionUpdated, TurnId,
 };
 
+/// The fault code of an update that rests on settings that the session no longer has.
+pub const SETTINGS_CHANGED: &str = "settings_changed";
+
 const DONE: Reply = Reply::Done { seq: 0 };
 
 /// Executes a command and answers it.
@@ -227,7 +230,7 @@ fn cancel_turn(
 #[must_use]
 pub fn settings_changed() -> Fault {
     let message = "the session has other settings than those that the update expects";
-    Fault::conflict("settings_changed", message)
+    Fault::conflict(SETTINGS_CHANGED, message)
         .hint("read the session again, and send the change with its new tag if you still want it")
 }
 

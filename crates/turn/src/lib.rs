@@ -47,7 +47,7 @@ pub use calls::jobs::JobEnd;
 pub use calls::loop_requests::LoopRequest;
 pub use calls::open_call::{OpenCall, Stage, Started};
 pub use checkpoints::{CheckpointRule, RecordedFiles};
-pub use command::settings_changed;
+pub use command::{SETTINGS_CHANGED, settings_changed};
 pub use config::{Config, OnExpiry};
 pub use context::{ContextRules, Sizes};
 pub use durable::fold_error::FoldError;

@@ -55,7 +55,8 @@ async fn apply(ctx: &mut Ctx, client: &Client, args: &SetArgs) -> Result<String,
     }
 }
 
-/// The changes as parameters. The daemon replaces budget and labels as a whole, so both start from the current values.
+/// The changes as parameters. A daemon replaces labels as a whole, and an older one the budget, so both start from the current
+/// values.
 fn update(changes: &[String], budget: Budget, labels: &Labels) -> Result<UpdateParams, Failure> {
     let mut params = UpdateParams::default();
     for change in changes {
@@ -71,8 +72,9 @@ fn update(changes: &[String], budget: Budget, labels: &Labels) -> Result<UpdateP
                 params.mode = Some(mode.into());
             }
             "budget" => {
-                let from = params.budget.unwrap_or(budget);
-                params.budget = Some(values::budget_over(from, value).map_err(|why| bad(change, &why))?);
+                let from = params.budget.map_or(budget, |change| change.over(budget));
+                let whole = values::budget_over(from, value).map_err(|why| bad(change, &why))?;
+                params.budget = Some(whole.into());
             }
             "labels" => {
                 let from = params.labels.take().unwrap_or_else(|| labels.clone());
@@ -135,7 +137,7 @@ mod tests {
             steps: 3,
             ..Budget::default()
         };
-        assert_eq!((params.budget, params.labels), (Some(budget), None));
+        assert_eq!((params.budget, params.labels), (Some(budget.into()), None));
     }
 
     #[test]

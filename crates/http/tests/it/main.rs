@@ -32,4 +32,6 @@ mod streaming;
 #[cfg(test)]
 mod tls;
 #[cfg(test)]
+mod unknown_keys;
+#[cfg(test)]
 mod websocket;

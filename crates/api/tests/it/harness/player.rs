@@ -7,7 +7,7 @@ use agentd_policy::{Judgement, Subject};
 use agentd_protocol::*;
 use agentd_store::{IdempotencyKey, Outcome};
 use agentd_tools::ToolEntry;
-use agentd_turn::{Command, NewInput, Reply};
+use agentd_turn::{Command, NewInput, Reply, ShownSettings, settings_changed};
 use async_trait::async_trait;
 use ractor::{Actor, ActorProcessingErr, ActorRef};
 use serde_json::{Value, json};
@@ -83,19 +83,28 @@ impl Player {
                 self.done(order, decided.into(), edit).await
             }
             Command::Update {
-                expect, labels, mode, ..
+                expect,
+                labels,
+                mode,
+                budget,
+                ..
             } => {
                 self.played.lock().unwrap().guarded += u64::from(expect.is_some());
+                let now = ShownSettings::from(&self.row(session).await);
+                if expect.is_some_and(|expected| *expected != now) {
+                    return Err(settings_changed());
+                }
                 let carried = labels.clone().unwrap_or_default();
                 let updated = SessionUpdated {
                     title: None,
                     model: None,
                     mode,
                     labels,
-                    budget: None,
+                    budget,
                     summary: None,
                 };
                 self.done(order, updated.into(), |row| {
+                    row.budget = budget.unwrap_or(row.budget);
                     row.labels = carried;
                     row.mode = mode.unwrap_or(row.mode);
                 })
