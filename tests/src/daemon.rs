@@ -17,7 +17,7 @@ use tokio::sync::watch;
 /// How a daemon is started.
 #[derive(Debug, Clone, Default)]
 pub struct DaemonOptions {
-    /// The model server's URL; without one only the scripted model is there.
+    /// The model server's URL; without one the scripted model is the default, unless the configuration names another one.
     pub model_url: Option<String>,
     /// More configuration, as TOML.
     pub config: String,
@@ -278,6 +278,9 @@ fn config_text(options: &DaemonOptions) -> String {
         config.push_str("\n[workspace]\ncheckpoint = \"off\"\nkind = \"shared\"\n");
     }
     let Some(url) = &options.model_url else {
+        if !config.contains("[model]") {
+            config.push_str("[model]\ndefault = \"scripted\"\n");
+        }
         return config;
     };
     format!(

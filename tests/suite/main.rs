@@ -43,6 +43,7 @@ mod migrations;
 mod model_faults;
 mod model_trouble;
 mod moving;
+mod no_model;
 mod operator;
 mod orphans;
 mod page;

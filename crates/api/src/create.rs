@@ -251,8 +251,9 @@ impl Api {
                 .find(|model| model.default)
                 .map(|model| model.name);
             return default.ok_or_else(|| {
-                Fault::unavailable("no_model", "no model is configured")
-                    .hint("set model.default, see `agentctl models`")
+                let message = "there is no default model: no provider has a credential, and no local model server answers";
+                let hint = agentd_settings::ways_to_a_model(&self.loaded().settings);
+                Fault::invalid("no_model", message).hint(hint)
             });
         };
         if models.iter().any(|model| model.name == name) {

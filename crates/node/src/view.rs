@@ -143,10 +143,11 @@ impl View {
     }
 }
 
-/// The default model, the reason for it, and what it lacks.
+/// The default model, the reason for it, and what it lacks; or why there is none.
 pub(crate) fn model_note(models: &Models) -> String {
     let (name, why) = (models.default_model(), models.default_reason());
     match models.get(name) {
+        Err(_) if name.is_empty() => format!("none: {why}"),
         Ok(_) => format!("{name} ({why})"),
         Err(unusable) => format!("{name} ({why}), but it cannot be used: {}", unusable.reason),
     }

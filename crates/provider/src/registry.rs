@@ -56,6 +56,7 @@ impl Registry {
             reason,
         };
         match self.models.get(name) {
+            None if name.is_empty() => Err(unusable(self.why.clone())),
             Some(entry) => entry.spec.clone().map_err(unusable),
             None => {
                 let known: Vec<&str> = self.models.keys().map(String::as_str).collect();
@@ -67,13 +68,13 @@ impl Registry {
         }
     }
 
-    /// The name of the default model.
+    /// The name of the default model; empty if there is none.
     #[must_use]
     pub fn default_model(&self) -> &str {
         &self.default
     }
 
-    /// Why that model is the default, for people.
+    /// Why that model is the default, or why there is none, for people.
     #[must_use]
     pub fn default_reason(&self) -> &str {
         &self.why

@@ -52,7 +52,7 @@ pub use load::{Loaded, Sources, load};
 pub use mcp::{McpConfig, McpSandbox, McpScope, McpServer};
 pub use models::{
     CapabilitiesConfig, CompatConfig, Credential, CredentialSource, Dialect, ModelChoice, ModelConfig,
-    ProviderConfig, RatesConfig, RetryConfig, SchedulerConfig, ThinkingForm, ThinkingSwitch,
+    ProviderConfig, RatesConfig, RetryConfig, SchedulerConfig, ThinkingForm, ThinkingSwitch, ways_to_a_model,
 };
 pub use origin::Origin;
 pub use reload::Reload;

@@ -1,8 +1,9 @@
 //! `[model]`, `[providers.*]`, `[models.*]`, `[retry]`: the models to call, and the retries.
 
+use crate::settings::Settings;
 use agentd_protocol::{Price, ThinkingLevel, ToolProtocol};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
@@ -67,6 +68,26 @@ pub struct ProviderConfig {
     /// How this server differs from others of its dialect. Absent values are derived from its address.
     #[serde(skip_serializing_if = "is_default")]
     pub compat: CompatConfig,
+}
+
+/// How a person gives a daemon with these settings a model: the end of a message that there is none.
+#[must_use]
+pub fn ways_to_a_model(settings: &Settings) -> String {
+    let credentials = settings
+        .providers
+        .values()
+        .flat_map(|provider| &provider.credentials);
+    let keys: BTreeSet<&str> = credentials.filter_map(|key| key.env.as_deref()).collect();
+    let keys = keys.into_iter().collect::<Vec<_>>().join(" or ");
+    let set = if keys.is_empty() {
+        keys
+    } else {
+        format!("set {keys} for agentd, ")
+    };
+    format!(
+        "{set}start Ollama or llama-server, or describe a model under [providers] and [models] in \
+         ~/.config/agentd/config.toml; then restart agentd. `agentctl demo` needs no model"
+    )
 }
 
 /// `[providers.NAME.rates]`: what one credential may use per minute. 0: learned from the server's answers.

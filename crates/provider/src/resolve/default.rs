@@ -1,9 +1,8 @@
 //! Chooses the default model, for sessions that name none.
 
 use crate::probe::LocalServer;
-use crate::registry::{Entry, Registry};
-use crate::script::Script;
-use agentd_settings::{Dialect, Settings};
+use crate::registry::Registry;
+use agentd_settings::{Dialect, Settings, ways_to_a_model};
 
 /// The rank of a dialect among those with a key.
 const fn place(dialect: Dialect) -> u8 {
@@ -16,7 +15,8 @@ const fn place(dialect: Dialect) -> u8 {
     }
 }
 
-/// The order: the configured model, one with a key in the environment, a local server, the scripted model.
+/// The order: the configured model, one with a key in the environment, a local server. A scripted model is never chosen: its
+/// answers would pass for those of a real one.
 pub(super) fn choose_default(settings: &Settings, registry: &mut Registry, local: &[LocalServer]) {
     let configured = settings.model.default.as_str();
     if !matches!(configured, "" | "auto") {
@@ -47,15 +47,8 @@ pub(super) fn choose_default(settings: &Settings, registry: &mut Registry, local
         (registry.default, registry.why) = (spec.name.clone(), why);
         return;
     }
-    let why = "the environment has no credential, and no local model server answers";
-    let scripted = |entry: &&Entry| entry.dialect == Some(Dialect::Scripted) && entry.spec.is_ok();
-    let found = registry
-        .models
-        .values()
-        .find(scripted)
-        .and_then(|entry| entry.spec.as_ref().ok());
-    match found.map(|spec| spec.name.clone()) {
-        Some(name) => (registry.default, registry.why) = (name, why.to_owned()),
-        None => registry.insert_scripted_default("scripted", Script::builtin(), why),
-    }
+    registry.why = format!(
+        "no provider has a credential, and no local model server answers; {}",
+        ways_to_a_model(settings)
+    );
 }

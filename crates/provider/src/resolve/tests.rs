@@ -28,16 +28,16 @@ fn server(provider: &str, models: &[&str]) -> LocalServer {
 }
 
 #[test]
-fn the_default_is_a_keyed_model_then_a_local_one_then_the_scripted_one() {
+fn the_default_is_a_keyed_model_then_a_local_one_and_never_a_scripted_one() {
     let ollama = [server("ollama", &["qwen3:8b"])];
-    assert_eq!(default_of(&[], &[]), "scripted");
+    assert_eq!(default_of(&[], &[]), "");
     assert_eq!(default_of(&[], &ollama), "ollama");
     assert_eq!(default_of(&[("OPENAI_API_KEY", "k")], &ollama), "gpt");
     assert_eq!(
         default_of(&[("OPENAI_API_KEY", "k"), ("ANTHROPIC_API_KEY", "k")], &ollama),
         "sonnet"
     );
-    assert_eq!(default_of(&[("ANTHROPIC_API_KEY", "  ")], &[]), "scripted");
+    assert_eq!(default_of(&[("ANTHROPIC_API_KEY", "  ")], &[]), "");
     assert_eq!(default_of(&[("GEMINI_API_KEY", "k")], &ollama), "gemini");
     let mut settings = Settings::default();
     let key = CredentialConfig {
@@ -71,6 +71,30 @@ fn i8_a_key_in_a_header_is_known_as_a_secret() {
         registry.secrets().map(Secret::expose).collect::<Vec<_>>(),
         ["hk-4711-1", "Bearer hk-4711-2", "hk-4711-2"]
     );
+}
+
+#[test]
+fn without_a_model_the_reason_names_the_ways_to_one() {
+    let mut settings = Settings::default();
+    let why = registry(&settings, &[], &[]).get("auto").unwrap_err().to_string();
+    for way in [
+        "ANTHROPIC_API_KEY or GEMINI_API_KEY or OPENAI_API_KEY",
+        "Ollama",
+        "agentd/config.toml",
+        "agentctl demo",
+    ] {
+        assert!(why.contains(way), "{way}: {why}");
+    }
+    // A model with a script of its own is not chosen either.
+    let played = ModelConfig {
+        provider: "scripted".into(),
+        model: "builtin".into(),
+        ..ModelConfig::default()
+    };
+    settings.models.insert("played".into(), played);
+    let registry = registry(&settings, &[], &[]);
+    assert_eq!(registry.default_model(), "");
+    assert_eq!(registry.get("played").unwrap().dialect, Dialect::Scripted);
 }
 
 #[test]

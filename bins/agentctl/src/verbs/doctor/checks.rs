@@ -10,7 +10,7 @@ use crate::verbs::config::{loaded, of_daemon};
 use crate::verbs::doctor::Check;
 use agentd_client::{Client, ClientError};
 use agentd_protocol::{FailureClass, HangingFiles, ModelStatus, NodeStatus, Timestamp};
-use agentd_settings::{Loaded, RuleConfig, Settings};
+use agentd_settings::{Loaded, RuleConfig, Settings, ways_to_a_model};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::os::unix::fs::PermissionsExt as _;
@@ -243,12 +243,12 @@ fn damage(found: Result<Value, ClientError>) -> Check {
 
 /// Checks the default model and its credential.
 pub(super) fn model(models: &[ModelStatus]) -> Check {
-    let add = "set ANTHROPIC_API_KEY or OPENAI_API_KEY for agentd, or start Ollama or llama-server, then restart agentd";
+    let add = ways_to_a_model(&Settings::default());
     match models.iter().find(|model| model.default) {
         Some(model) if model.dialect == "scripted" => Check::warn(
             "model",
             format!(
-                "the default is {}, the built-in scripted model, which is only useful for the demo",
+                "the default {} plays a script: it calls no language model",
                 model.name
             ),
             add,
