@@ -2,6 +2,7 @@
 
 mod access;
 mod act;
+mod given;
 mod history;
 mod look;
 mod operate;
@@ -15,8 +16,9 @@ pub(crate) use access::{
 };
 pub(crate) use act::{
     AnswerArgs, ApprovalsArgs, CancelArgs, CancelTurnArgs, DecideArgs, LifecycleArgs, ResumeArgs, RmArgs,
-    SetArgs, TargetArgs, WaitArgs, WaitFor,
+    ScopeArg, SetArgs, TargetArgs, WaitArgs, WaitFor,
 };
+pub(crate) use given::parse;
 pub(crate) use history::{ApplyArgs, BranchArgs, DiffArgs, ForkArgs, RewindArgs, UndoArgs};
 pub(crate) use look::{
     BackupArgs, CompactArgs, EventsArgs, ExportArgs, ImportArgs, LogsArgs, PsArgs, ShowArgs, Sort, UsageArgs,

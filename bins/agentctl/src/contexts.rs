@@ -3,7 +3,7 @@
 use crate::environment::Environment;
 use crate::failure::Failure;
 use agentd_client::Remote;
-use agentd_protocol::{ClearToken, Fault};
+use agentd_protocol::{ClearToken, Fault, without_types};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -109,7 +109,7 @@ impl Contexts {
         match std::fs::read_to_string(&path) {
             Ok(text) => toml::from_str(&text).map_err(|error| {
                 Failure::invalid(
-                    format!("{}: {}", path.display(), error.to_string().trim_end()),
+                    format!("{}: {}", path.display(), without_types(error.to_string().trim_end(), "a table")),
                     "it must contain `current = \"NAME\"` and tables such as `[contexts.NAME]` with `socket = \"PATH\"`, or \
                      with `url = \"https://HOST:7433\"` and `token_file = \"PATH\"`",
                 )
@@ -144,7 +144,7 @@ impl Contexts {
             file.sync_all()?;
             std::fs::rename(&draft, &path)
         };
-        write().map_err(|error| Failure::file(&path, &error))
+        write().map_err(|error| Failure::unwritable(&path, &error))
     }
 
     /// The named context, or the current one; `None` if neither is set.

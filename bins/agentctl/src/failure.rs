@@ -67,7 +67,16 @@ impl Failure {
 
     /// A file of the user cannot be read.
     pub(crate) fn file(path: &Path, error: &io::Error) -> Self {
-        let message = format!("cannot read {}: {error}", path.display());
+        Self::of_file("read", path, error)
+    }
+
+    /// A file of the user cannot be written.
+    pub(crate) fn unwritable(path: &Path, error: &io::Error) -> Self {
+        Self::of_file("write", path, error)
+    }
+
+    fn of_file(verb: &str, path: &Path, error: &io::Error) -> Self {
+        let message = format!("cannot {verb} {}: {error}", path.display());
         Self::Fault(if error.kind() == io::ErrorKind::NotFound {
             Fault::not_found("file", message)
         } else if error.kind() == io::ErrorKind::PermissionDenied {

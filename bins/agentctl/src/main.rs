@@ -33,7 +33,7 @@ use crate::environment::Environment;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::{Output, Terminal};
-use clap::{CommandFactory as _, Parser as _};
+use clap::CommandFactory as _;
 use clap_complete::CompleteEnv;
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -52,7 +52,7 @@ fn main() -> ExitCode {
     if arguments.len() == 1 && Terminal::detect(&environment, cli::Color::Auto).draws() {
         arguments.push("top".into());
     }
-    match Cli::try_parse_from(&arguments) {
+    match cli::parse(&arguments) {
         Ok(cli) => run(cli, environment).into(),
         Err(error) => refused(&error, &environment, &arguments).into(),
     }

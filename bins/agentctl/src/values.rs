@@ -34,6 +34,14 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     humantime::parse_duration(text).map_err(|error| format!("{error}; expected a duration such as 30s or 5m"))
 }
 
+/// A duration that is not 0.
+pub(crate) fn some_time(text: &str) -> Result<Duration, String> {
+    match duration(text)? {
+        Duration::ZERO => Err("it must be longer than 0".to_owned()),
+        time => Ok(time),
+    }
+}
+
 /// A duration before now, or an RFC 3339 time.
 pub(crate) fn since(text: &str, now: Timestamp) -> Result<Timestamp, String> {
     if let Ok(moment) = text.parse() {

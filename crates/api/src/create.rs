@@ -4,6 +4,7 @@ use crate::answers::Answers as _;
 use crate::api::{Api, READ, fault_of, struck};
 use crate::directories::WorkDir;
 use crate::idempotency::Keyed;
+use crate::lowered::lowered;
 use crate::methods::nearest;
 use crate::prompting::{fitting, mode_of, telling, turns_of};
 use crate::sight::Caller;
@@ -114,8 +115,9 @@ impl Api {
         self.check(params)?;
         who.new_session(session, &params.labels)?;
         let place = self.working_place(who, session, params, directory).await?;
-        let notices = place.notices.clone();
+        let mut notices = place.notices.clone();
         let created = Box::new(self.prepared(who, params, place).await?);
+        notices.extend(lowered(params, &created.limits, &created.budget));
         fault::point(fault::SESSION_CREATE).map_err(struck)?;
         Ok((created, notices))
     }

@@ -78,7 +78,7 @@ impl Api {
     pub(crate) async fn cancel_input(&self, who: &Caller, params: CancelInputParams) -> Result<Done, Fault> {
         let input = params.input.ok_or_else(|| {
             Fault::invalid("input_missing", "the input is missing")
-                .hint("`input.list` shows what can be cancelled")
+                .hint("only an input that waits in the queue can be cancelled; `agentctl show` lists those")
         })?;
         let session = self.session(who, &params.session).await?;
         Ok(self

@@ -38,6 +38,7 @@ mod importing;
 mod inputs;
 mod lifecycle;
 mod live;
+mod lowered;
 mod mapping;
 mod mentioned;
 mod methods;

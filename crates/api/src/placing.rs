@@ -102,7 +102,7 @@ impl Api {
                 listed(requires)
             );
             let hint = "`agentctl nodes -o wide` lists the labels of each node; node.labels sets them";
-            return Err(Fault::unavailable(NOT_OPEN, message).hint(hint));
+            return Err(Fault::conflict(NOT_OPEN, message).hint(hint));
         }
         let placing = self.parts.peers.as_ref().map(|peers| peers.placing());
         let Some(placing) = placing.filter(|placing| *placing != Placing::Open) else {

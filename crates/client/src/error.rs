@@ -16,6 +16,14 @@ pub enum ClientError {
         /// The system's error message.
         why: String,
     },
+    /// A server answers, but its certificate is not accepted.
+    #[error("the certificate of {address} is not accepted: {why}")]
+    Untrusted {
+        /// The host and port.
+        address: String,
+        /// The error in the certificate.
+        why: String,
+    },
     /// The daemon refused the request, or the connection.
     #[error("{0}")]
     Refused(Fault),
@@ -49,6 +57,10 @@ impl From<ClientError> for Fault {
         match error {
             ClientError::Unreachable { .. } => Self::unavailable("daemon_unreachable", message)
                 .hint("start the daemon with `agentd`, or name its socket"),
+            ClientError::Untrusted { .. } => Self::unavailable("untrusted_certificate", message).hint(
+                "if the daemon's certificate is signed by an authority of your own, name its file: \
+                 agentctl context add NAME ADDRESS --ca-file FILE",
+            ),
             ClientError::Refused(fault) => fault,
             ClientError::Lost(_) => Self::unavailable("connection_lost", message),
             ClientError::Timeout { .. } => Self::timeout("no_answer", message),

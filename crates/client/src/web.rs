@@ -82,11 +82,14 @@ impl Remote {
     }
 
     fn unreachable(&self, why: String) -> ClientError {
-        let address = self.url.authority().map_or("", http::uri::Authority::as_str);
         ClientError::Unreachable {
-            address: address.to_owned(),
+            address: self.address().to_owned(),
             why,
         }
+    }
+
+    fn address(&self) -> &str {
+        self.url.authority().map_or("", http::uri::Authority::as_str)
     }
 }
 
@@ -160,7 +163,13 @@ pub(crate) async fn greet(remote: &Remote, options: &ConnectOptions) -> Result<G
         let connected = connect_async_tls_with_config(request, Some(config), false, connector).await;
         let (socket, _) = connected.map_err(|error| match error {
             Error::Http(response) => refused(remote, &response),
-            other => bad(other.to_string()),
+            other => match certificate_error(&other) {
+                Some(why) => ClientError::Untrusted {
+                    address: remote.address().to_owned(),
+                    why,
+                },
+                None => bad(other.to_string()),
+            },
         })?;
         let (write, read) = socket.split();
         crate::connect::say_hello(Incoming::web(read), Outgoing::web(write), options).await
@@ -171,6 +180,19 @@ pub(crate) async fn greet(remote: &Remote, options: &ConnectOptions) -> Result<G
             let why = format!("no welcome within {} ms", options.deadline.as_millis());
             Err(remote.unreachable(why))
         })
+}
+
+/// The error in the server's certificate, if the connection failed because of it.
+fn certificate_error(error: &Error) -> Option<String> {
+    let Error::Io(error) = error else { return None };
+    let error = error.get_ref()?.downcast_ref::<rustls::Error>()?;
+    match error {
+        rustls::Error::InvalidCertificate(rustls::CertificateError::UnknownIssuer) => {
+            Some("no authority that this machine trusts has signed it".to_owned())
+        }
+        rustls::Error::InvalidCertificate(why) => Some(why.to_string()),
+        _ => None,
+    }
 }
 
 /// The parts of a problem document that a fault has.
@@ -232,5 +254,30 @@ mod tests {
         ] {
             assert_eq!(url(bad), Err("bad_address".to_owned()), "{bad}");
         }
+    }
+
+    #[test]
+    fn a_certificate_of_an_unknown_authority_is_no_missing_daemon() {
+        let failed = |error: rustls::Error| {
+            certificate_error(&Error::Io(std::io::Error::new(
+                std::io::ErrorKind::InvalidData,
+                error,
+            )))
+        };
+        let unknown = rustls::Error::InvalidCertificate(rustls::CertificateError::UnknownIssuer);
+        let why = failed(unknown).unwrap();
+        let fault = Fault::from(ClientError::Untrusted {
+            address: "web1:7433".to_owned(),
+            why,
+        });
+        assert_eq!(
+            fault.message,
+            "the certificate of web1:7433 is not accepted: no authority that this machine trusts has signed it"
+        );
+        assert!(fault.hint.unwrap().contains("--ca-file FILE"));
+        let expired = rustls::Error::InvalidCertificate(rustls::CertificateError::Expired);
+        assert!(failed(expired).unwrap().contains("xpired"));
+        assert_eq!(failed(rustls::Error::DecryptError), None);
+        assert_eq!(certificate_error(&Error::ConnectionClosed), None);
     }
 }

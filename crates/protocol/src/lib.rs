@@ -100,7 +100,7 @@ pub use log_tail::{LogParams, LogTail};
 pub use model_row::{
     CircuitState, CredentialHealth, CredentialStatus, LastCall, ModelStatus, RateBucket, RateKind,
 };
-pub use named::{from_named, kind_of};
+pub use named::{from_named, kind_of, without_types};
 pub use node_status::NodeStatus;
 pub use open_approval::OpenApproval;
 pub use payload_context::*;

@@ -17,8 +17,8 @@ pub fn from_named<T: Serialize + DeserializeOwned>(value: &Value) -> Result<T, S
         let path = error.path().to_string();
         match path.as_str() {
             // For an unknown or missing field, serde's message already names the field.
-            "." => error.inner().to_string(),
-            path => format!("{path}: {}", error.inner()),
+            "." => without_types(&error.inner().to_string(), "a map"),
+            path => format!("{path}: {}", without_types(&error.inner().to_string(), "a map")),
         }
     })?;
     if holds_list(value) {
@@ -28,6 +28,30 @@ pub fn from_named<T: Serialize + DeserializeOwned>(value: &Value) -> Result<T, S
         }
     }
     Ok(read)
+}
+
+/// Rewrites what serde expects, in which it names types of the program: `expected struct Budget`. `map` is the word for a map.
+#[must_use]
+pub fn without_types(message: &str, map: &str) -> String {
+    let Some((before, expected)) = message.rsplit_once("expected ") else {
+        return match message.split_once("untagged enum ") {
+            Some(_) => "it has none of the forms that are possible here".to_owned(),
+            None => message.to_owned(),
+        };
+    };
+    let kind = expected.split([' ', '\n']).next().unwrap_or_default();
+    let meant = match kind {
+        "struct" | "internally" | "adjacently" | "map" => map,
+        "tuple" | "sequence" => "a list",
+        "enum" | "unit" | "variant" => "one of the possible words",
+        "u8" | "u16" | "u32" | "u64" | "usize" => "a whole number, 0 or more",
+        "i8" | "i16" | "i32" | "i64" | "isize" => "a whole number",
+        "f32" | "f64" => "a number",
+        _ if expected.starts_with("a sequence") => "a list",
+        _ if expected.starts_with("a map") => map,
+        _ => return message.to_owned(),
+    };
+    format!("{before}expected {meant}")
 }
 
 /// The kind of a value, for error messages: `null`, `-1`, `a string`.
@@ -115,6 +139,55 @@ mod tests {
             "session: invalid type: integer `7`, expected a string"
         );
         assert!(refused(&json!({"sesion": "s"})).contains("sesion"));
+    }
+
+    #[test]
+    fn an_error_names_no_type_of_the_program() {
+        for (message, told) in [
+            (
+                "invalid type: string \"x\", expected struct Written",
+                "invalid type: string \"x\", expected a table",
+            ),
+            (
+                "invalid type: map, expected internally tagged enum Block",
+                "invalid type: map, expected a table",
+            ),
+            (
+                "invalid type: integer `1`, expected a sequence",
+                "invalid type: integer `1`, expected a list",
+            ),
+            (
+                "invalid length 1, expected tuple struct P with 2 elements",
+                "invalid length 1, expected a list",
+            ),
+            (
+                "invalid value: integer `-1`, expected u32",
+                "invalid value: integer `-1`, expected a whole number, 0 or more",
+            ),
+            (
+                "invalid type: string \"x\", expected f64",
+                "invalid type: string \"x\", expected a number",
+            ),
+            (
+                "data did not match any variant of untagged enum Context",
+                "it has none of the forms that are possible here",
+            ),
+            (
+                "unknown variant `x`, expected `a` or `b`",
+                "unknown variant `x`, expected `a` or `b`",
+            ),
+            (
+                "invalid type: integer `3`, expected a string",
+                "invalid type: integer `3`, expected a string",
+            ),
+            ("missing field `text`", "missing field `text`"),
+        ] {
+            assert_eq!(without_types(message, "a table"), told);
+        }
+        assert_eq!(
+            from_named::<crate::CreateParams>(&json!({"budget": 3})).unwrap_err(),
+            "budget: invalid type: integer `3`, expected a map"
+        );
     }
 
     #[test]

@@ -43,7 +43,8 @@ const OWN: [&str; 3] = ["/dev/pts", "/dev/ptmx", "/dev/shm"];
 /// Restricts the calling thread. Returns the version of the kernel's ABI, or why this failed.
 pub(crate) fn restrict(walls: &Confinement, workdir: &Path, network: bool) -> Result<u32, String> {
     let abi = apply(walls, workdir, network).map_err(|error| {
-        format!("Landlock is not available (it needs ABI 3, Linux 6.2, and lsm=landlock): {error}")
+        let why = readable(&error.to_string());
+        format!("Landlock is not available (it needs ABI 3, Linux 6.2, and lsm=landlock): {why}")
     })?;
     abi.ok_or_else(|| "the kernel does not enforce Landlock".to_owned())
 }
@@ -51,8 +52,21 @@ pub(crate) fn restrict(walls: &Confinement, workdir: &Path, network: bool) -> Re
 /// Restricts where the calling thread, and everything that it starts, may write, and what it connects to. It confines the
 /// broker, which does for commands what they may not do themselves. Reading is unaffected.
 pub(crate) fn restrict_broker(walls: &Confinement, workdir: &Path, network: bool) -> Result<(), String> {
-    apply_to_broker(walls, workdir, network)
-        .map_err(|error| format!("cannot confine the broker with Landlock: {error}"))
+    apply_to_broker(walls, workdir, network).map_err(|error| {
+        format!(
+            "cannot confine the broker with Landlock: {}",
+            readable(&error.to_string())
+        )
+    })
+}
+
+/// An error of Landlock without the flags that it was about, which only a developer can read.
+fn readable(error: &str) -> String {
+    let Some((told, _)) = error.split_once("BitFlags<") else {
+        return error.to_owned();
+    };
+    let told = told.trim_end_matches([':', ' ']);
+    format!("{told} (this kernel lacks some that agentd needs)")
 }
 
 fn apply_to_broker(walls: &Confinement, workdir: &Path, network: bool) -> Result<(), RulesetError> {
@@ -122,4 +136,19 @@ fn apply(walls: &Confinement, workdir: &Path, network: bool) -> Result<Option<u3
         LandlockStatus::Available { effective_abi, .. } if enforced => Some(effective_abi as u32),
         _ => None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_of_landlock_shows_no_flags() {
+        let dump = "partially incompatible access-rights: BitFlags<AccessFs>(0b1000, IoctlDev)";
+        assert_eq!(
+            readable(dump),
+            "partially incompatible access-rights (this kernel lacks some that agentd needs)"
+        );
+        assert_eq!(readable("Operation not permitted"), "Operation not permitted");
+    }
 }

@@ -8,7 +8,8 @@ mod side_calls;
 
 use crate::error::Problem;
 use crate::load::Loaded;
-use crate::ranges::ranges;
+use crate::origin::Origin;
+use crate::ranges::{BOUNDED_BY, ranges};
 use crate::settings::Settings;
 use crate::store::StoreKind;
 use crate::suggest::nearest;
@@ -80,7 +81,19 @@ impl Check<'_> {
         }
     }
 
+    fn is_operators(&self, key: &str) -> bool {
+        self.loaded.origins.get(key).is_some_and(Origin::is_operator)
+    }
+
     fn within(&mut self, key: &str, value: u64, low: u64, high: u64) {
+        let bound = BOUNDED_BY.iter().find(|(bounded, _)| *bounded == key);
+        let bound = bound.filter(|(_, other)| !self.is_operators(key) && self.is_operators(other));
+        if let Some((_, other)) = bound {
+            let what = format!("it does not go with {key}, which is {value}");
+            let fix =
+                format!("set {key}, too, or give another value here: {key} must be from {low} to {high}");
+            return self.require((low..=high).contains(&value), other, &what, &fix);
+        }
         let fix = format!("give a value from {low} to {high}");
         self.require(
             (low..=high).contains(&value),

@@ -4,6 +4,7 @@ use crate::error::Problem;
 use crate::origin::Origin;
 use crate::settings::Settings;
 use crate::suggest::nearest;
+use agentd_protocol::without_types;
 use toml::de::{DeTable, DeValue};
 use toml::{Table, Value};
 
@@ -178,7 +179,7 @@ fn explain(message: &str, path: &[String], origin: Option<Origin>) -> Problem {
         Some(value) if !value.is_table() => format!("the default is `{} = {value}`", dotted(path)),
         _ => "the shipped config/agentd.toml shows every key".to_owned(),
     };
-    let what = message.lines().next().unwrap_or("wrong type").to_owned();
+    let what = without_types(message.lines().next().unwrap_or("wrong type"), "a table");
     Problem {
         origin,
         key: dotted(path),

@@ -6,6 +6,7 @@ use crate::layer::{Leaf, dotted, from_text, from_value};
 use crate::origin::Origin;
 use crate::preset;
 use crate::settings::{SHIPPED, Settings};
+use agentd_protocol::without_types;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -163,7 +164,7 @@ fn merge<'a>(leaves: impl Iterator<Item = &'a Leaf>) -> Result<Loaded, Problem> 
     let settings = table.try_into().map_err(|error: toml::de::Error| Problem {
         origin: None,
         key: String::new(),
-        what: error.message().to_owned(),
+        what: without_types(error.message(), "a table"),
         fix: "the shipped config/agentd.toml shows every key".to_owned(),
     })?;
     Ok(Loaded { settings, origins })

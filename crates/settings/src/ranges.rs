@@ -22,6 +22,16 @@ pub(crate) fn ranges(settings: &Settings) -> Vec<Row> {
     .concat()
 }
 
+/// Keys whose range ends at the value of another key. If only that one was set, it is to blame.
+pub(crate) const BOUNDED_BY: [(&str, &str); 6] = [
+    ("scheduler.circuit_cap_ms", "scheduler.circuit_ms"),
+    ("scheduler.cooldown_cap_ms", "scheduler.cooldown_ms"),
+    ("scheduler.quota_cooldown_cap_ms", "scheduler.quota_cooldown_ms"),
+    ("tools.bash_timeout_ms", "tools.bash_timeout_max_ms"),
+    ("tools.bash_yield_ms", "tools.bash_timeout_max_ms"),
+    ("limits.max_input_bytes", "limits.max_frame_bytes"),
+];
+
 const DAY_MS: u64 = 86_400_000;
 const WEEK_MS: u64 = 7 * DAY_MS;
 const GIB: u64 = 1 << 30;
@@ -313,4 +323,64 @@ fn limits(s: &Settings) -> Vec<Row> {
         ("limits.blob_bytes", l.blob_bytes, 262_144, 16 * GIB),
         ("limits.list_rows", l.list_rows.into(), 1, 100_000),
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::with_file;
+
+    /// Every row whose range depends on another setting has an entry in `BOUNDED_BY`.
+    #[test]
+    fn ranges_that_depend_on_a_setting_are_known() {
+        let mut other = Settings::default();
+        let (c, t) = (&mut other.scheduler, &mut other.tools);
+        (c.circuit_ms, c.cooldown_ms, c.quota_cooldown_ms) = (7, 8, 9);
+        t.bash_timeout_max_ms = 11;
+        other.limits.max_frame_bytes = 99_999;
+        let bounds = |settings: &Settings| -> Vec<_> {
+            ranges(settings)
+                .into_iter()
+                .map(|(key, _, low, high)| (key, low, high))
+                .collect()
+        };
+        let before = bounds(&Settings::default());
+        let differ = bounds(&other)
+            .into_iter()
+            .zip(before)
+            .filter(|(new, old)| new != old);
+        let keys: Vec<&str> = differ.map(|((key, ..), _)| key).collect();
+        assert_eq!(keys.len(), BOUNDED_BY.len(), "{keys:?}");
+        assert!(
+            keys.iter()
+                .all(|key| BOUNDED_BY.iter().any(|(bounded, _)| bounded == key))
+        );
+    }
+
+    #[test]
+    fn the_key_that_the_operator_set_is_to_blame() {
+        let told = |text: &str| {
+            let (loaded, path) = with_file(text);
+            let told = loaded.unwrap_err().to_string();
+            told.replace(&format!("{}:", path.display()), "line ")
+        };
+        let max = told("[tools]\nbash_timeout_max_ms = 1000\n");
+        assert!(
+            max.starts_with(
+                "line 2: tools.bash_timeout_max_ms: it does not go with tools.bash_timeout_ms, which is "
+            ),
+            "{max}"
+        );
+        assert!(!max.contains("the defaults"), "{max}");
+        let both = told("[tools]\nbash_timeout_max_ms = 1000\nbash_timeout_ms = 2000\n");
+        assert!(
+            both.starts_with("line 3: tools.bash_timeout_ms: 2000 is out of range"),
+            "{both}"
+        );
+        let typed = told("[permission]\nrules = [\"allow Bash\"]\n");
+        assert!(
+            typed.contains("expected a table") && !typed.contains("Written"),
+            "{typed}"
+        );
+    }
 }

@@ -182,7 +182,7 @@ fn an_unknown_key_is_reported_with_place_and_fix() {
     );
     assert_eq!(
         problem("\n[loop]\nmax_turns = \"many\"\n"),
-        "line 3: loop.max_turns: invalid type: string \"many\", expected i32; the default is `loop.max_turns = -1`"
+        "line 3: loop.max_turns: invalid type: string \"many\", expected a whole number; the default is `loop.max_turns = -1`"
     );
     assert_eq!(
         problem("[permission]\nask_timeout = \"soon\"\n")

@@ -142,7 +142,7 @@ impl Making<'_> {
             Ok(files) => {
                 let s = if files == 1 { "" } else { "s" };
                 self.notices.push(format!(
-                    "{files} file{s} with uncommitted changes in {} stay behind; with_changes (agentctl: --with-changes) brings them along",
+                    "{files} file{s} with uncommitted changes in {} stay behind; --with-changes (in the API: with_changes) brings them along",
                     top.display()
                 ));
             }

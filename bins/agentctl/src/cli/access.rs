@@ -1,7 +1,7 @@
 //! Arguments of `token` and `context`.
 
 use crate::cli::turns::ModeArg;
-use crate::values::{duration, label};
+use crate::values::{label, some_time};
 use clap::{Args, Subcommand, ValueEnum};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -17,7 +17,7 @@ pub(crate) struct OpenArgs {
     #[arg(long = "scope", value_enum, value_name = "SCOPE", value_delimiter = ',')]
     pub(crate) scopes: Vec<ScopeArg>,
     /// How long the browser stays signed in [default: 12h]
-    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    #[arg(long, value_name = "DURATION", value_parser = some_time)]
     pub(crate) ttl: Option<Duration>,
 }
 
@@ -85,7 +85,7 @@ pub(crate) struct CreateTokenArgs {
     #[arg(long, value_enum, value_name = "MODE")]
     pub(crate) mode: Option<ModeArg>,
     /// How long it is valid, such as 30d [default: until it is revoked]
-    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    #[arg(long, value_name = "DURATION", value_parser = some_time)]
     pub(crate) ttl: Option<Duration>,
 }
 

@@ -21,7 +21,7 @@ pub(crate) enum DaemonVerb {
     /// Show the end of the daemon's log file
     Log {
         /// The number of lines, at most 2,000
-        #[arg(short = 'n', long, default_value_t = 50)]
+        #[arg(short = 'n', long, default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=2000))]
         lines: u32,
     },
     /// Reload configuration, rules and keys; SIGHUP does the same

@@ -6,7 +6,7 @@ use clap::CommandFactory as _;
 use clap::error::ErrorKind;
 
 fn parse(line: &str) -> Result<Cli, ErrorKind> {
-    Cli::try_parse_from(line.split_whitespace()).map_err(|error| error.kind())
+    given::parse(line.split_whitespace()).map_err(|error| error.kind())
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use crate::cli::look::MarginArgs;
 use crate::complete::{models, sessions};
-use crate::values::{budget, duration, label};
+use crate::values::{budget, label, some_time};
 use agentd_protocol::{
     Budget, PermissionMode, Preset, Selector, ThinkingLevel, WorkspaceChoice, WorkspaceRequest,
 };
@@ -126,7 +126,7 @@ pub(crate) struct RunArgs {
     #[arg(long, conflicts_with = "detach")]
     pub(crate) fail_on_deny: bool,
     /// Cancel the turn after this long and exit with 124
-    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    #[arg(long, value_name = "DURATION", value_parser = some_time)]
     pub(crate) timeout: Option<Duration>,
 }
 
@@ -343,7 +343,7 @@ pub(crate) struct SendArgs {
     #[arg(long)]
     pub(crate) wait: bool,
     /// With --wait: stop watching after this long and exit with 124
-    #[arg(long, value_name = "DURATION", value_parser = duration, requires = "wait")]
+    #[arg(long, value_name = "DURATION", value_parser = some_time, requires = "wait")]
     pub(crate) timeout: Option<Duration>,
     /// An idempotency key: repeating the command with it adds no second message
     #[arg(long, value_name = "KEY")]

@@ -70,7 +70,7 @@ pub(crate) async fn editor(
         .path("XDG_RUNTIME_DIR")
         .unwrap_or_else(std::env::temp_dir);
     let path = folder.join(format!("agentctl-message-{}.md", std::process::id()));
-    write_private(&path, text).map_err(|error| Failure::file(&path, &error))?;
+    write_private(&path, text).map_err(|error| Failure::unwritable(&path, &error))?;
     let mut shell = program("sh".into());
     // The file's name is an argument, so no character of it is special to the shell.
     shell.args(["-c", &format!("{command} \"$1\""), "sh"]).arg(&path);

@@ -346,6 +346,10 @@ fn a_denied_call_counts_and_fails_only_who_asks_for_that() {
         watch.observe(&event(3, Some(turn), ToolFinished { tool_call, outcome }));
         let result = watch.observe(&event(4, Some(turn), finished(reason))).unwrap();
         assert_eq!(result.denied_calls, 1);
+        let note = result.about_denied().unwrap();
+        for way in ["1 call was denied", "--allow", "--mode", "run -d"] {
+            assert!(note.contains(way), "{way}: {note}");
+        }
         assert_eq!(
             (result.exit().0, result.exit_on_deny().0),
             (plain, on_deny),

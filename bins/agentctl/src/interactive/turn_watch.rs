@@ -62,6 +62,19 @@ impl RunResult {
         }
     }
 
+    /// What a script should know if calls were denied because nobody was there to ask.
+    pub(crate) fn about_denied(&self) -> Option<String> {
+        let calls = match self.denied_calls {
+            0 => return None,
+            1 => "1 call was denied".to_owned(),
+            many => format!("{many} calls were denied"),
+        };
+        Some(format!(
+            "note: {calls}; here is nobody to ask. To let such calls run, use --allow RULE or --mode accept-edits. To answer \
+             yourself, use run -d and then `agentctl approvals`. With --fail-on-deny, this exits with 7"
+        ))
+    }
+
     /// Like `exit`, but a denied call has an exit code of its own.
     pub(crate) fn exit_on_deny(&self) -> Exit {
         let otherwise_well = self.exit() == Exit::OK || self.reason == EndReason::Denied;

@@ -64,14 +64,14 @@ impl Draft {
             .create_new(true)
             .mode(0o600)
             .open(&path);
-        made.map_err(|error| Failure::file(&path, &error))?;
+        made.map_err(|error| Failure::unwritable(file, &error))?;
         Ok(Self(path))
     }
 
     fn finish(&self, file: &Path) -> Result<(), Failure> {
         let synced = File::open(&self.0).and_then(|draft| draft.sync_all());
         let renamed = synced.and_then(|()| fs::rename(&self.0, file));
-        renamed.map_err(|error| Failure::file(file, &error))
+        renamed.map_err(|error| Failure::unwritable(file, &error))
     }
 }
 
@@ -82,7 +82,7 @@ impl Drop for Draft {
 }
 
 async fn fetch(client: &Client, backup: &Backup, draft: &Draft) -> Result<(), Failure> {
-    let failed = |error: io::Error| Failure::file(&draft.0, &error);
+    let failed = |error: io::Error| Failure::unwritable(&draft.0, &error);
     let file = OpenOptions::new().write(true).open(&draft.0).map_err(failed)?;
     let mut out = BufWriter::new(file);
     let mut files = Vec::with_capacity(backup.files.len());
@@ -133,10 +133,10 @@ async fn fetch_file(
         }
         sum.update(&bytes);
         out.write_all(&bytes)
-            .map_err(|error| Failure::file(&draft.0, &error))?;
+            .map_err(|error| Failure::unwritable(&draft.0, &error))?;
         params.offset += length;
     }
-    pad(out, file.bytes).map_err(|error| Failure::file(&draft.0, &error))?;
+    pad(out, file.bytes).map_err(|error| Failure::unwritable(&draft.0, &error))?;
     let hex = |mut text: String, byte: u8| {
         let _ = write!(text, "{byte:02x}");
         text
@@ -163,4 +163,23 @@ fn pad(out: &mut impl Write, bytes: u64) -> io::Result<()> {
         BLOCK.get(over..).unwrap_or_default()
     };
     out.write_all(missing)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_that_cannot_be_written_is_named_as_the_person_wrote_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("missing/x.tar");
+        let fault = Draft::create(&file).unwrap_err().fault();
+        assert!(
+            fault
+                .message
+                .starts_with(&format!("cannot write {}: ", file.display())),
+            "{}",
+            fault.message
+        );
+    }
 }

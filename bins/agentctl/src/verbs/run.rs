@@ -371,6 +371,9 @@ fn after_leaving(
 }
 
 fn report(ctx: &mut Ctx, watching: Watching, result: &RunResult) -> Result<(), Failure> {
+    if let Some(note) = result.about_denied().filter(|_| !watching.person) {
+        ctx.out.status(&note);
+    }
     if watching.exact || ctx.out.human() {
         return Ok(());
     }

@@ -4,7 +4,7 @@ use crate::cli::UsageArgs;
 use crate::ctx::Ctx;
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::render::{DailyListRow, UsageListRow, tidy_usd};
+use crate::render::{DailyListRow, UsageListRow, one_line, tidy_usd};
 use crate::values;
 use crate::verbs::context::prices_of;
 use crate::verbs::fleet_log::all;
@@ -41,6 +41,7 @@ pub(crate) async fn usage(ctx: &mut Ctx, args: &UsageArgs) -> Result<Exit, Failu
         for row in &mut rows {
             row.cost_usd = tidy_usd(row.cost_usd);
         }
+        say_if_unknown(ctx, &args.by, rows.iter().map(|row| row.group.as_str()));
         let rows: Vec<DailyListRow> = rows.into_iter().map(DailyListRow).collect();
         ctx.out.list(&rows)?;
         return Ok(Exit::OK);
@@ -69,6 +70,7 @@ pub(crate) async fn usage(ctx: &mut Ctx, args: &UsageArgs) -> Result<Exit, Failu
     for row in &mut rows {
         row.cost_usd = tidy_usd(row.cost_usd);
     }
+    say_if_unknown(ctx, &args.by, rows.iter().map(|row| row.group.as_str()));
     // Only for people, because programs can add.
     let total = ctx.out.human() && !ctx.out.quiet && rows.len() > 1;
     let mut saved = saved;
@@ -84,6 +86,21 @@ pub(crate) async fn usage(ctx: &mut Ctx, args: &UsageArgs) -> Result<Exit, Failu
     let rows: Vec<UsageListRow> = rows.into_iter().map(row).collect();
     ctx.out.list(&rows)?;
     Ok(Exit::OK)
+}
+
+/// Warns if no session has the label to group by: it is mostly a mistyped word.
+fn say_if_unknown<'a>(ctx: &mut Ctx, by: &str, groups: impl Iterator<Item = &'a str>) {
+    if !["model", "session"].contains(&by) && nobody_has(groups) {
+        ctx.out.status(&format!(
+            "note: no session here has the label {}; --by takes model, session or the key of a label",
+            one_line(by, 60)
+        ));
+    }
+}
+
+/// Whether all usage is in the group of sessions without the label.
+fn nobody_has<'a>(mut groups: impl Iterator<Item = &'a str>) -> bool {
+    groups.all(|group| group == NO_LABEL)
 }
 
 /// The savings by the prompt cache per group, at the prices of the sessions' models.
