@@ -279,7 +279,7 @@ fn config_text(options: &DaemonOptions) -> String {
     }
     let Some(url) = &options.model_url else {
         if !config.contains("[model]") {
-            config.push_str("[model]\ndefault = \"scripted\"\n");
+            config.push_str("\n[model]\ndefault = \"scripted\"\n");
         }
         return config;
     };

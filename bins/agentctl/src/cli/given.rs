@@ -151,6 +151,8 @@ mod tests {
                     "x --wait",
                     "x --each x",
                     "x --at 1",
+                    "--rules x",
+                    "bash",
                     "--tool x",
                 ]
                 .map(|rest| {
