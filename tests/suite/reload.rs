@@ -15,7 +15,11 @@ const GOOD: &str = "sk-good-7c1e5d0b93a2";
 
 /// A server that accepts one key, requests a command, and then finishes.
 async fn server() -> FaultServer {
-    FaultServer::start(|asked: &Asked| {
+    server_that_runs("echo hi").await
+}
+
+async fn server_that_runs(command: &'static str) -> FaultServer {
+    FaultServer::start(move |asked: &Asked| {
         if !asked.head.contains(GOOD) {
             return vec![http(401, &[], "")];
         }
@@ -25,7 +29,7 @@ async fn server() -> FaultServer {
         } else {
             Say::call(
                 "Bash",
-                serde_json::json!({"command": "echo hi", "description": "say hi"}),
+                serde_json::json!({"command": command, "description": "say hi"}),
             )
         })
     })
@@ -107,7 +111,7 @@ async fn i1_a_reload_takes_over_keys_prices_and_rules_and_names_what_needs_a_res
     let said = ctl(&daemon, &["daemon", "reload"], 0).await;
     for part in [
         "reloaded: ",
-        "models.mine.price.input",
+        "models.mine.price",
         "permission.rules",
         "needs a restart: limits.connections\n",
         "retrying 1 session that waited for a credential",
@@ -217,5 +221,53 @@ async fn i6_a_session_that_waits_for_a_key_goes_on_when_the_file_has_a_good_one(
     std::fs::write(key(&daemon), GOOD).unwrap();
     let end = Follower::attach(&client, &session).await.turn_finished(1).await;
     assert_eq!(end.text, "It is done.");
+    check_log(&client, &session).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn i6_a_model_that_a_reload_removes_stays_for_the_open_turns_that_use_it() {
+    let server = server_that_runs("until [ -e go ]; do sleep 0.05; done").await;
+    let daemon = daemon(&server, "key_files_ms = 50\n[permission]\nmode = \"yolo\"\n").await;
+    std::fs::write(key(&daemon), GOOD).unwrap();
+    ctl(&daemon, &["daemon", "reload"], 0).await;
+    let client = daemon.client().await;
+    let session = crate::session(&daemon, &client, "Say hi.").await;
+    let runs = async {
+        while client.get(&session).await.unwrap().status.state != RunState::RunningTool {
+            tokio::task::yield_now().await;
+        }
+    };
+    within("the command runs", runs).await;
+
+    std::fs::write(
+        daemon.dir.path().join("config.toml"),
+        "[retry]\nkey_files_ms = 50\n",
+    )
+    .unwrap();
+    let reloaded = json(&daemon, &["daemon", "reload"]).await;
+    assert_eq!(reloaded["kept"], serde_json::json!(["mine"]), "{reloaded}");
+    let models = client.models().await.unwrap();
+    assert!(models.iter().all(|model| model.name != "mine"), "{models:?}");
+    let refused = daemon.agentctl(&["run", "-d", "--model", "mine", "hi"]).await;
+    assert!(refused.stderr.contains("there is no model"), "{}", refused.stderr);
+
+    std::fs::write(format!("{}/go", daemon.workdir("project")), "").unwrap();
+    let end = Follower::attach(&client, &session).await.turn_finished(1).await;
+    assert_eq!(
+        (end.reason, end.text.as_str()),
+        (EndReason::Completed, "It is done.")
+    );
+    let gone = async {
+        while client
+            .config()
+            .await
+            .unwrap()
+            .pointer("/settings/models/mine")
+            .is_some()
+        {
+            tokio::task::yield_now().await;
+        }
+    };
+    within("the model is gone when no turn needs it", gone).await;
     check_log(&client, &session).await;
 }

@@ -10,15 +10,15 @@ use crate::sandboxing::denied_reads;
 use crate::start::{check_rules, models};
 use agentd_actor_kit::{Clock, GateMsg, Handle, ModelMsg, Read, Routed, StoreMsg, SupervisorMsg};
 use agentd_api::{Reload, StopRequest};
-use agentd_protocol::{Fault, Principal, Reloaded, RunState, SessionId, WaitReason};
+use agentd_protocol::{Fault, Principal, Reloaded, RunState, SessionId, Summary, WaitReason};
 use agentd_provider::Registry as Models;
 use agentd_provider::demo::Demo;
-use agentd_settings::{Live, Loaded, Settings, Sources};
+use agentd_settings::{InUse, Live, Loaded, Settings, Sources};
 use agentd_store::Filter;
 use agentd_turn::{Command, Config};
 use async_trait::async_trait;
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -83,7 +83,17 @@ pub(crate) struct Reloader {
     clock: Clock,
     /// The queue to the audit file.
     audit: mpsc::Sender<Value>,
-    turn: Mutex<()>,
+    /// One reload at a time holds it.
+    turn: Mutex<Left>,
+}
+
+/// The part of the last reload that waits for open turns.
+#[derive(Debug, Default)]
+struct Left {
+    /// The settings that it read.
+    read: Option<Loaded>,
+    /// Removed models that stay until the open turns that use them have ended.
+    kept: Vec<String>,
 }
 
 impl Reloader {
@@ -114,10 +124,40 @@ impl Reloader {
         })
     }
 
-    async fn carry_out(&self) -> Result<Reloaded, Fault> {
+    async fn carry_out(&self, left: &mut Left) -> Result<Reloaded, Fault> {
         let read = self.read().await?;
+        let done = self.take_over(read.clone(), left).await?;
+        left.read = (!left.kept.is_empty()).then_some(read);
+        Ok(done)
+    }
+
+    /// Carries out what was left, if open turns no longer need all that was kept for them.
+    async fn finish(&self, left: &mut Left) {
+        let Some(read) = left.read.clone() else { return };
+        let unused = |used: &BTreeSet<String>| left.kept.iter().any(|name| !used.contains(name));
+        if !self.models_in_use().await.is_ok_and(|used| unused(&used)) {
+            return;
+        }
+        match self.take_over(read, left).await {
+            Ok(done) if !done.changed.is_empty() => {
+                tracing::info!(changed = ?done.changed, "the turns that used removed models have ended");
+                self.record(&Principal::agentd(), &json!(done));
+            }
+            Ok(_) => {}
+            Err(fault) => tracing::warn!(%fault, "could not remove models that no turn uses any more"),
+        }
+        if left.kept.is_empty() {
+            left.read = None;
+        }
+    }
+
+    async fn take_over(&self, read: Loaded, left: &mut Left) -> Result<Reloaded, Fault> {
         let old = self.present.settings.now();
-        let mut reload = old.reload(read);
+        let in_use = InUse {
+            providers: self.parties.clients.keys().cloned().collect(),
+            models: self.models_in_use().await?,
+        };
+        let mut reload = old.reload(read, &in_use);
         let home = self.origins.environment.get("HOME").map(String::as_str);
         let denied = |settings: &Settings| denied_reads(&settings.permission, home);
         if denied(&old.settings) != denied(&reload.loaded.settings) {
@@ -131,11 +171,13 @@ impl Reloader {
         let files = reload.loaded.files();
         self.present.core.set(core_config(&reload.loaded.settings));
         self.present.settings.set(reload.loaded);
-        let tried = self.keys().await;
+        left.kept.clone_from(&reload.kept);
+        let tried = self.keys(&left.kept).await;
         Ok(Reloaded {
             files,
             changed: reload.changed,
             restart: reload.restart,
+            kept: reload.kept,
             tried,
         })
     }
@@ -155,8 +197,9 @@ impl Reloader {
         read.map_err(|why| bad(&why))
     }
 
-    /// Reads the keys again, and lets sessions that wait for one try at once. Returns how many.
-    async fn keys(&self) -> u64 {
+    /// Reads the keys again, and lets sessions that wait for one try at once. Returns how many. Removed models that stay for
+    /// open turns keep their keys.
+    async fn keys(&self, kept: &[String]) -> u64 {
         let Origins {
             environment,
             demo,
@@ -164,7 +207,10 @@ impl Reloader {
             ..
         } = &self.origins;
         let loaded = self.present.settings.now();
-        let found = models(&loaded.settings, environment, *demo, http).await;
+        let mut offered = loaded.settings.clone();
+        offered.models.retain(|name, _| !kept.contains(name));
+        let mut found = models(&offered, environment, *demo, http).await;
+        found.let_finish(&self.present.models.now(), kept);
         self.present.models.set(found);
         let registry = self.present.models.now();
         for (provider, client) in &self.parties.clients {
@@ -185,11 +231,13 @@ impl Reloader {
                 Duration::from_millis(every).max(SOONEST)
             };
             tokio::time::sleep(idle).await;
+            self.finish(&mut *self.turn.lock().await).await;
             if every == 0 || !looks.settled(self.look().await) {
                 continue;
             }
-            let _turn = self.turn.lock().await;
-            let tried = self.keys().await;
+            let left = self.turn.lock().await;
+            let tried = self.keys(&left.kept).await;
+            drop(left);
             tracing::info!(tried, "key files changed; reloaded the keys");
             self.record(
                 &Principal::agentd(),
@@ -206,26 +254,53 @@ impl Reloader {
     }
 
     async fn try_again(&self) -> u64 {
-        let (mut tried, mut after) = (0, None);
+        let waits = RunState::Waiting(WaitReason::Credentials);
+        let mut tried = 0;
+        let found = self.sessions(&[waits]).await;
+        for row in found.unwrap_or_default() {
+            if row.status.state == waits {
+                tried += u64::from(self.resume(row.session).await);
+            }
+        }
+        tried
+    }
+
+    /// The models of open turns.
+    async fn models_in_use(&self) -> Result<BTreeSet<String>, Fault> {
+        let states: Vec<RunState> = RunState::all().filter(|state| !state.at_rest()).collect();
+        let found = self.sessions(&states).await.ok_or_else(|| {
+            Fault::unavailable(
+                "store_down",
+                "could not read from the store which models open turns use",
+            )
+        })?;
+        let open = found.into_iter().filter(|row| row.turn.is_some());
+        Ok(open.map(|row| row.model).collect())
+    }
+
+    /// The sessions in these states.
+    async fn sessions(&self, states: &[RunState]) -> Option<Vec<Summary>> {
+        let (mut found, mut after) = (Vec::new(), None);
         loop {
-            let waits = RunState::Waiting(WaitReason::Credentials);
             let filter = Filter {
-                states: vec![waits.as_str().to_owned()],
+                states: states.iter().map(|state| state.as_str().to_owned()).collect(),
                 limit: PAGE,
                 after: after.map(Into::into),
                 ..Filter::default()
             };
             let list = |done| StoreMsg::Read(Read::List { filter, done });
             let Ok(Ok(rows)) = self.parties.store.call(PART, list).await else {
-                tracing::warn!("could not read from the store which sessions wait for a credential");
-                return tried;
+                tracing::warn!(
+                    ?states,
+                    "could not read from the store which sessions are in these states"
+                );
+                return None;
             };
-            for row in rows.iter().filter(|row| row.summary.status.state == waits) {
-                tried += u64::from(self.resume(row.summary.session).await);
-            }
+            let full = rows.len() >= PAGE as usize;
             after = rows.last().map(|row| row.summary.session);
-            if rows.len() < PAGE as usize {
-                return tried;
+            found.extend(rows.into_iter().map(|row| row.summary));
+            if !full {
+                return Some(found);
             }
         }
     }
@@ -258,14 +333,15 @@ impl Reloader {
 #[async_trait]
 impl Reload for Reloader {
     async fn reload(&self, by: &Principal) -> Result<Reloaded, Fault> {
-        let _turn = self.turn.lock().await;
-        let reloaded = self.carry_out().await;
+        let mut left = self.turn.lock().await;
+        let reloaded = self.carry_out(&mut left).await;
         match &reloaded {
             Ok(done) => {
                 tracing::info!(
                     %by,
                     changed = ?done.changed,
                     restart = ?done.restart,
+                    kept = ?done.kept,
                     tried = done.tried,
                     "reloaded the configuration"
                 );

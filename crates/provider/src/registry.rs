@@ -28,6 +28,8 @@ pub(crate) struct Entry {
     pub(crate) note: String,
     /// It needs no key, and its server did not answer the probe.
     pub(crate) untried: bool,
+    /// It was removed, and only the turns that use it already may call it.
+    pub(crate) leaving: bool,
 }
 
 /// All configured models.
@@ -106,7 +108,19 @@ impl Registry {
             untried: entry.untried,
             last_call: None,
         };
-        self.models.iter().map(row).collect()
+        let stay = self.models.iter().filter(|(_, entry)| !entry.leaving);
+        stay.map(row).collect()
+    }
+
+    /// Takes over models of `before` that were removed: open turns may still call them, and nothing else may.
+    pub fn let_finish(&mut self, before: &Self, names: &[String]) {
+        for (name, entry) in names.iter().filter_map(|name| before.models.get_key_value(name)) {
+            let entry = Entry {
+                leaving: true,
+                ..entry.clone()
+            };
+            self.models.insert(name.clone(), entry);
+        }
     }
 
     /// The providers of usable models, each with its limit of concurrent calls.
@@ -152,6 +166,7 @@ impl Registry {
             dialect: Some(spec.dialect),
             note: note.to_owned(),
             untried: false,
+            leaving: false,
             spec: Ok(Arc::new(spec)),
         };
         self.models.insert(name, entry);

@@ -71,6 +71,7 @@ fn resolve_one(
     });
     Entry {
         untried,
+        leaving: false,
         provider: model.provider.clone(),
         model: spec
             .as_ref()

@@ -55,7 +55,7 @@ pub use models::{
     ProviderConfig, RatesConfig, RetryConfig, SchedulerConfig, ThinkingForm, ThinkingSwitch, ways_to_a_model,
 };
 pub use origin::Origin;
-pub use reload::Reload;
+pub use reload::{InUse, Reload};
 pub use rules::{RuleConfig, RuleExamples};
 pub use sandbox::{Network, Reachable, SandboxChoice, SandboxConfig};
 pub use session::{

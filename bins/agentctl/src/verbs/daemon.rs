@@ -20,6 +20,8 @@ const GONE_DEADLINE: Duration = Duration::from_secs(10);
 const DRAINED_DEADLINE: Duration = Duration::from_secs(60);
 /// Characters of a log line that are shown.
 const LOG_LINE: usize = 4_000;
+/// The most keys of a list that a person is shown.
+const KEYS_SHOWN: usize = 12;
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 pub(crate) async fn daemon(ctx: &mut Ctx, verb: DaemonVerb) -> Result<Exit, Failure> {
@@ -66,7 +68,7 @@ fn log_text(tail: &LogTail) -> String {
 fn reload_text(done: &Reloaded) -> String {
     let line = |what: &str, keys: &[String]| match keys {
         [] => String::new(),
-        keys => format!("{what}: {}\n", one_line(&keys.join(", "), 2_000)),
+        keys => format!("{what}: {}\n", one_line(&few(keys), 2_000)),
     };
     let tried = match done.tried {
         0 => String::new(),
@@ -77,7 +79,21 @@ fn reload_text(done: &Reloaded) -> String {
         [] => "reloaded; no setting changed that takes effect without a restart\n".to_owned(),
         keys => line("reloaded", keys),
     };
-    format!("{changed}{}{tried}", line("needs a restart", &done.restart))
+    let kept = line(
+        "removed models, kept until the turns that use them end",
+        &done.kept,
+    );
+    format!("{changed}{}{kept}{tried}", line("needs a restart", &done.restart))
+}
+
+/// A few keys, and how many more there are.
+fn few(keys: &[String]) -> String {
+    let (shown, more) = keys.split_at(keys.len().min(KEYS_SHOWN));
+    let shown = shown.join(", ");
+    match more.len() {
+        0 => shown,
+        more => format!("{shown} and {more} more (-o json lists all)"),
+    }
 }
 
 /// The directory of the daemon's process in `/proc`, if the daemon runs on this machine.
@@ -181,4 +197,28 @@ pub(crate) async fn version(ctx: &mut Ctx) -> Result<Exit, Failure> {
         format!("{}{daemon}", side("agentctl", &versions.client))
     })?;
     Ok(Exit::OK)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_list_of_keys_is_cut_and_what_stays_is_said() {
+        let keys = |count: usize| (0..count).map(|n| format!("k{n}")).collect::<Vec<_>>();
+        assert_eq!(few(&keys(12)).matches('k').count(), 12);
+        assert!(few(&keys(112)).ends_with("k11 and 100 more (-o json lists all)"));
+        let done = Reloaded {
+            files: Vec::new(),
+            changed: vec!["model.default".to_owned()],
+            restart: vec!["providers.mine".to_owned()],
+            kept: vec!["local".to_owned()],
+            tried: 0,
+        };
+        assert_eq!(
+            reload_text(&done),
+            "reloaded: model.default\nneeds a restart: providers.mine\n\
+             removed models, kept until the turns that use them end: local\n"
+        );
+    }
 }
