@@ -183,9 +183,16 @@ impl RuleWord {
         if self.wild {
             wild_match(&self.text, text)
         } else {
-            self.text == text
+            self.text == text || (is_cmdlet(&self.text) && self.text.eq_ignore_ascii_case(text))
         }
     }
+}
+
+/// Whether it has the form of PowerShell's commands, `Verb-Noun`, whose case PowerShell ignores. To deny and to ask, so do we.
+fn is_cmdlet(word: &str) -> bool {
+    let letters = |part: &str| part.len() > 1 && part.chars().all(|c| c.is_ascii_alphabetic());
+    word.split_once('-')
+        .is_some_and(|(verb, noun)| letters(verb) && letters(noun))
 }
 
 /// Whether the first `count` arguments are options, each with at most one value.
@@ -347,5 +354,19 @@ mod tests {
             Some("echo 'x:*'".to_owned())
         );
         assert_eq!(exact_pattern(&[]), None);
+    }
+
+    #[test]
+    fn commands_of_powershell_are_found_in_any_case_to_deny_and_never_to_allow() {
+        check(
+            "invoke-webrequest:*",
+            "Invoke-WebRequest https://a.example",
+            false,
+            true,
+        );
+        check("Invoke-WebRequest:*", "INVOKE-WEBREQUEST x", false, true);
+        check("invoke-webrequest:*", "invoke-webrequest x", true, true);
+        check("curl:*", "CURL x", false, false);
+        check("rm -rf:*", "rm -RF x", false, false);
     }
 }

@@ -16,6 +16,9 @@ use agentd_protocol::{
 use agentd_viewer::{Asks, Early, LiveText, decided_by, decided_how};
 use ratatui::layout::Rect;
 
+/// Said when a person cancels the turn.
+pub(crate) const CANCELLING: &str = "cancelling the turn";
+
 /// The view of one session.
 #[derive(Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "independent states of a screen")]
@@ -152,6 +155,11 @@ impl SessionView {
         reason = "the other events do not concern it"
     )]
     fn stream_event(&mut self, event: &Event) {
+        if matches!(&event.body, EventBody::TurnFinished(_)) {
+            self.cancelling = None;
+            // It was about this turn, and the next one may begin at once.
+            self.notice.take_if(|(text, _)| text == CANCELLING);
+        }
         match &event.body {
             EventBody::ModelStarted(started) => self.call_started(started),
             EventBody::ModelFinished(_) | EventBody::ModelFailed(_) | EventBody::TurnFinished(_) => {

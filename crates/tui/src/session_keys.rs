@@ -4,7 +4,7 @@ use crate::action::{Action, Focus};
 use crate::composer::Completing;
 use crate::panel::Pressed;
 use crate::scroll::Position;
-use crate::session::SessionView;
+use crate::session::{CANCELLING, SessionView};
 use crate::session_moves::is_turn;
 use agentd_protocol::{Delivery, PermissionMode, RunState, Timestamp};
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
@@ -218,7 +218,7 @@ impl SessionView {
             self.cancelling = Some(self.now);
             return None;
         }
-        self.tell("cancelling the turn".to_owned());
+        self.tell(CANCELLING.to_owned());
         Some(Action::Cancel)
     }
 

@@ -342,6 +342,19 @@ fn escape_cancels_at_once_unless_a_tool_runs() {
 }
 
 #[test]
+fn the_notice_of_a_cancel_ends_with_its_turn() {
+    let mut view = conversation();
+    assert_eq!(press(&mut view, KeyCode::Esc), Some(Action::Cancel));
+    assert!(screen(&mut view, 80, 24, NOW).contains("cancelling the turn"));
+    let finished = json!({
+        "type": "turn.finished", "reason": "cancelled", "success": false, "text": "", "steps": 1, "tool_calls": 0,
+        "usage": {"input": 0, "output": 0, "cache_read": 0, "cache_write": 0, "reasoning": 0}, "cost_usd": 0.0
+    });
+    view.event(&event(90, finished));
+    assert!(!screen(&mut view, 80, 24, NOW).contains("cancelling the turn"));
+}
+
+#[test]
 fn a_countdown_and_a_lost_connection_are_shown() {
     let mut view = conversation();
     let mut status = Status::new(RunState::BackingOff, "attempt 2", NOW);

@@ -285,7 +285,8 @@ fn detached(ctx: &mut Ctx, entered: &Entered) -> Result<Exit, Failure> {
     ctx.out.object(&entered.row(), &id, |_| format!("{id}\n"))?;
     let short = entered.session.short();
     ctx.out.status(&format!(
-        "watch it with: agentctl attach {short}\nstop it with:  agentctl cancel {short}"
+        "watch it with: agentctl attach {short}\nstop it with:  agentctl cancel {short}\n\
+         approvals and questions at its limits wait for `agentctl approvals`, as long as permission.ask_timeout says"
     ));
     Ok(Exit::OK)
 }

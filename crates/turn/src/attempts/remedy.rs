@@ -78,7 +78,7 @@ const OVERLOADED: Row = Row {
 const TRANSIENT: Row = Row {
     class: FailureClass::Transient,
     name: "transient",
-    fix: "the connection failed too often; check the provider's address, then try again",
+    fix: "the provider failed, or the connection to it, too often; check its state and its address, then try again",
     ..OVERLOADED
 };
 const QUOTA_EXHAUSTED: Row = Row {

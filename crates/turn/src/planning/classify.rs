@@ -132,6 +132,8 @@ const CHAT: [&str; 16] = [
     "早上好",
     "嗨",
 ];
+/// Other words of small talk.
+const FILLERS: [&str; 8] = ["there", "today", "doing", "and", "so", "very", "much", "again"];
 /// The longest text that counts as small talk, in characters.
 const SHORT: usize = 40;
 
@@ -155,7 +157,15 @@ pub(crate) fn classify(text: &str) -> Classified {
     }
     let doing = DOING.iter().find(|word| says(&lower, word));
     let asking = ASKING.iter().find(|word| says(&lower, word));
-    if doing.is_none() && asking.is_none() && lower.chars().count() <= SHORT {
+    let short = lower.chars().count() <= SHORT;
+    if let Some(word) = only_talk(&lower).filter(|_| short && asking.is_some()) {
+        return found(
+            Intent::GeneralChat,
+            0.9,
+            format!("it says {word:?} and nothing else"),
+        );
+    }
+    if doing.is_none() && asking.is_none() && short {
         let bare = lower.trim_end_matches(['!', '.', '?', '！', '。', '？', '~', ' ']);
         if let Some(word) = CHAT.iter().find(|word| bare == **word || says(bare, word)) {
             return found(Intent::GeneralChat, 0.9, format!("it is short and says {word:?}"));
@@ -177,6 +187,26 @@ pub(crate) fn classify(text: &str) -> Classified {
             "none of the known words is in it".to_owned(),
         ),
     }
+}
+
+/// The first of the phrases that a text consists of, if it has nothing but small talk: its words may be those of questions.
+fn only_talk(text: &str) -> Option<&'static str> {
+    let words = |text: &str| -> Vec<String> {
+        let words = text.split(|c: char| !c.is_alphanumeric());
+        words.filter(|word| !word.is_empty()).map(str::to_owned).collect()
+    };
+    let all = words(text);
+    let (mut rest, mut first) = (all.as_slice(), None);
+    while let Some((word, after)) = rest.split_first() {
+        let phrase = CHAT.iter().find(|phrase| rest.starts_with(&words(phrase)));
+        rest = match phrase {
+            Some(phrase) => rest.get(words(phrase).len()..).unwrap_or_default(),
+            None if FILLERS.contains(&word.as_str()) => after,
+            None => return None,
+        };
+        first = first.or(phrase.copied());
+    }
+    first
 }
 
 /// Whether a text contains a word: as a whole word in Latin script, anywhere in scripts without spaces.
@@ -231,6 +261,10 @@ mod tests {
             ("你能做什么？", CapabilityQuery),
             ("hi!", GeneralChat),
             ("Thanks.", GeneralChat),
+            ("how are you", GeneralChat),
+            ("Hi there, how are you today?", GeneralChat),
+            ("how are you parsing the file?", RepoAnalysis),
+            ("how are the tests run?", RepoAnalysis),
             ("你好", GeneralChat),
             ("the blue one", Uncertain),
             ("", Uncertain),

@@ -181,7 +181,12 @@ fn names(found: &Findings) -> Check {
 
 /// What enforces the resource limits of a session's commands.
 fn bounds(found: &Findings) -> Vec<Check> {
-    let fix = "run agentd where it can create cgroups: as a systemd service with Delegate=yes, or as root";
+    let fix = if found.root {
+        "run agentd where it can create cgroups: as a systemd service with Delegate=yes, or in a container with a writable \
+         /sys/fs/cgroup"
+    } else {
+        "run agentd where it can create cgroups: as a systemd service with Delegate=yes, or as root"
+    };
     let processes = match (found.kernel.processes, found.root) {
         (true, _) => Check::ok(
             "processes",
@@ -312,6 +317,10 @@ mod tests {
             warned("processes") && warned("memory") && !warned("files"),
             "{lower:?}"
         );
+        // This one runs as root already.
+        let advice = lower.iter().filter_map(|check| check.fix.as_deref());
+        assert!(advice.clone().all(|fix| !fix.contains("as root")), "{lower:?}");
+        assert_eq!(advice.filter(|fix| fix.contains("/sys/fs/cgroup")).count(), 2);
         assert_eq!(
             checks(None, Some(&settings), Some(&found(false, false, true))),
             [Check::fail(
