@@ -88,28 +88,7 @@ impl Player {
                 mode,
                 budget,
                 ..
-            } => {
-                self.played.lock().unwrap().guarded += u64::from(expect.is_some());
-                let now = ShownSettings::from(&self.row(session).await);
-                if expect.is_some_and(|expected| *expected != now) {
-                    return Err(settings_changed());
-                }
-                let carried = labels.clone().unwrap_or_default();
-                let updated = SessionUpdated {
-                    title: None,
-                    model: None,
-                    mode,
-                    labels,
-                    budget,
-                    summary: None,
-                };
-                self.done(order, updated.into(), |row| {
-                    row.budget = budget.unwrap_or(row.budget);
-                    row.labels = carried;
-                    row.mode = mode.unwrap_or(row.mode);
-                })
-                .await
-            }
+            } => self.update(order, expect, (labels, mode, budget)).await,
             Command::Close { reason, .. } => {
                 let closed = SessionClosed { reason };
                 self.done(order, closed.into(), |row| row.status.state = RunState::Closed)
@@ -127,6 +106,35 @@ impl Player {
             | Command::Tell
             | Command::Follow => Ok(Reply::Done { seq: 1 }),
         }
+    }
+
+    async fn update(
+        &self,
+        order: &Order,
+        expect: Option<Box<ShownSettings>>,
+        (labels, mode, budget): (Option<Labels>, Option<PermissionMode>, Option<Budget>),
+    ) -> Result<Reply, Fault> {
+        let session = order.session;
+        self.played.lock().unwrap().guarded += u64::from(expect.is_some());
+        let now = ShownSettings::from(&self.row(session).await);
+        if expect.is_some_and(|expected| *expected != now) {
+            return Err(settings_changed());
+        }
+        let carried = labels.clone().unwrap_or_default();
+        let updated = SessionUpdated {
+            title: None,
+            model: None,
+            mode,
+            labels,
+            budget,
+            summary: None,
+        };
+        self.done(order, updated.into(), |row| {
+            row.budget = budget.unwrap_or(row.budget);
+            row.labels = carried;
+            row.mode = mode.unwrap_or(row.mode);
+        })
+        .await
     }
 
     async fn send(&self, order: &Order, new: NewInput, keys: Option<IdempotencyKey>) -> Result<Reply, Fault> {
