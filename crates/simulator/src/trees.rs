@@ -43,7 +43,12 @@ impl World {
             EventBody::ToolFinished(done) if done.tool_call == lineage.tool_call => Some(event.at),
             _ => None,
         });
-        let over = ended.is_some_and(|at: Timestamp| self.now.since_ms(at) > GOES_ON_MS);
+        // The creation itself may have been delayed, and the message that stops it follows.
+        let created = self.log(agent.durable().session)?.first().map(|event| event.at);
+        let over = ended.is_some_and(|at: Timestamp| {
+            let since = created.map_or(at, |created| created.max(at));
+            self.now.since_ms(since) > GOES_ON_MS
+        });
         match over {
             false => Ok(()),
             true => Err(Violation::of(
