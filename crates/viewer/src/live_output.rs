@@ -1,6 +1,7 @@
 //! The output of running tools as it arrives: the first whole lines of each call. The result does not repeat them.
 
 use agentd_protocol::ToolCallId;
+use agentd_text::plain;
 use std::collections::HashMap;
 
 /// The most lines of one call that are shown while it runs.
@@ -66,7 +67,9 @@ impl Shown {
             self.open
                 .extend(part.trim_end_matches(['\r', '\n']).chars().take(room));
             if part.ends_with('\n') {
-                fresh.push(std::mem::take(&mut self.open));
+                // As in the result, so that it does not repeat the line.
+                let line = std::mem::take(&mut self.open);
+                fresh.push(plain(&line).text.into_owned());
             }
         }
         let room = LINES.saturating_sub(self.lines.len());
@@ -107,6 +110,9 @@ mod tests {
             ["three", "[exit code 1]"]
         );
         assert_eq!(result(&mut live, "one\n"), ["one"]);
+        let said = "10%\r\u{1b}[32m100%\u{1b}[0m\r\n";
+        assert_eq!(live.piece(ToolCallId::NIL, 0, said), ["100%"]);
+        assert_eq!(result(&mut live, "100%\ndone"), ["done"]);
     }
 
     #[test]
