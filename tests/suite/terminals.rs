@@ -192,6 +192,11 @@ pub(crate) fn obeyed(bytes: &[u8]) -> Option<&'static str> {
         .map(|(name, _)| name)
 }
 
+#[expect(clippy::disallowed_methods, reason = "the control runs the script itself")]
+fn said_by(script: &str) -> Vec<u8> {
+    Command::new("sh").arg(script).output().unwrap().stdout
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn redteam_41_a_terminal_is_given_nothing_that_it_would_obey() {
     let server = ModelServer::start(false).await.unwrap();
@@ -218,11 +223,11 @@ async fn redteam_41_a_terminal_is_given_nothing_that_it_would_obey() {
         obeyed(run.stdout.as_bytes()).or(obeyed(run.stderr.as_bytes())),
         None
     );
-    // Positive control: the output had all of it, and the log has it as JSON escapes.
+    // Positive control: the command said all of it. Its result is plain text already.
+    let said = said_by(&format!("{workdir}/say.sh"));
+    assert_eq!(obeyed(&said), Some("OSC 52"));
     let kept = daemon.agentctl(&["export", "hostile", "--jsonl"]).await.stdout;
-    for needle in ["\\u001b]52;c;", "\\u001bPevil", "\\u001b[6n", "honest"] {
-        assert!(kept.contains(needle), "{needle}");
-    }
+    assert!(kept.contains("shown") && kept.contains("forged") && !kept.contains("\\u001b"));
     let Some(terminals) = Terminals::start("hostile") else {
         skipped("redteam_41", "tmux is not installed");
         return;
