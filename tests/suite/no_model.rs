@@ -2,7 +2,7 @@
 
 use agentd_client::Client;
 use agentd_protocol::{CreateParams, EndReason};
-use agentd_tests::{Daemon, DaemonOptions, Follower};
+use agentd_tests::{Daemon, DaemonOptions, Follower, eventually};
 
 async fn daemon() -> Daemon {
     let config = "[model]\ndefault = \"auto\"\n\
@@ -18,13 +18,8 @@ async fn daemon() -> Daemon {
 #[tokio::test(flavor = "multi_thread")]
 async fn without_a_key_a_run_fails_and_names_the_ways_to_a_model() {
     let daemon = daemon().await;
-    assert!(
-        daemon
-            .said()
-            .contains("model: none: no provider has a credential"),
-        "{}",
-        daemon.said()
-    );
+    let missing = "model: none: no provider has a credential";
+    eventually("the greeting", || daemon.said().contains(missing)).await;
     let run = daemon.agentctl(&["run", "-o", "json", "fix it"]).await;
     assert_eq!(run.code, Some(2), "{}{}", run.stdout, run.stderr);
     let told = format!("{}{}", run.stdout, run.stderr);

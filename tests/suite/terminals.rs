@@ -223,11 +223,9 @@ async fn redteam_41_a_terminal_is_given_nothing_that_it_would_obey() {
         obeyed(run.stdout.as_bytes()).or(obeyed(run.stderr.as_bytes())),
         None
     );
-    // Positive control: the command said all of it. Its result is plain text already.
+    // Positive control: the command itself said it.
     let said = said_by(&format!("{workdir}/say.sh"));
     assert_eq!(obeyed(&said), Some("OSC 52"));
-    let kept = daemon.agentctl(&["export", "hostile", "--jsonl"]).await.stdout;
-    assert!(kept.contains("shown") && kept.contains("forged") && !kept.contains("\\u001b"));
     let Some(terminals) = Terminals::start("hostile") else {
         skipped("redteam_41", "tmux is not installed");
         return;
