@@ -7,7 +7,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 /// A key that no type has.
-const NOBODYS: &str = "\0";
+const UNKNOWN: &str = "\0";
 
 /// Reads a method's parameters.
 ///
@@ -120,7 +120,7 @@ impl Dropped {
             .pointer_mut(&self.place.pointer)
             .and_then(Value::as_object_mut);
         if let Some(map) = map {
-            map.insert(NOBODYS.to_owned(), Value::Null);
+            map.insert(UNKNOWN.to_owned(), Value::Null);
         }
         T::deserialize(probe).is_ok()
     }

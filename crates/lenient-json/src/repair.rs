@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// What was repaired.
+/// One kind of repair.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Repair {
     /// A Markdown fence around the object.

@@ -22,6 +22,31 @@ pub enum RequestItem {
     },
 }
 
+impl RequestItem {
+    /// Some items in words: `the tool X and 2 images`.
+    pub fn in_words<'a>(items: impl IntoIterator<Item = &'a Self>) -> String {
+        let (mut names, mut images) = (Vec::new(), 0);
+        for item in items {
+            match item {
+                Self::Tool { name } => names.push(name.as_str()),
+                Self::Image { .. } => images += 1,
+            }
+        }
+        let tools = match names.as_slice() {
+            [] => None,
+            [one] => Some(format!("the tool {one}")),
+            more => Some(format!("the tools {}", more.join(", "))),
+        };
+        let images = match images {
+            0 => None,
+            1 => Some("1 image".to_owned()),
+            more => Some(format!("{more} images")),
+        };
+        let parts: Vec<String> = tools.into_iter().chain(images).collect();
+        parts.join(" and ")
+    }
+}
+
 /// What an error reveals about the item that the provider refuses.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RefusedItem {
@@ -37,4 +62,28 @@ pub enum RefusedItem {
         /// Its index among the tools of the request.
         index: Option<u64>,
     },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn items_are_named_or_counted() {
+        let tool = |name: &str| RequestItem::Tool {
+            name: name.to_owned(),
+        };
+        let image = |nth| RequestItem::Image { seq: 1, nth };
+        for (items, words) in [
+            (vec![tool("Read")], "the tool Read"),
+            (vec![tool("Read"), tool("Bash")], "the tools Read, Bash"),
+            (vec![image(0)], "1 image"),
+            (
+                vec![image(0), tool("Read"), image(1)],
+                "the tool Read and 2 images",
+            ),
+        ] {
+            assert_eq!(RequestItem::in_words(&items), words);
+        }
+    }
 }

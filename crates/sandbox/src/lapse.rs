@@ -18,7 +18,7 @@ use std::time::Duration;
 const AGAIN: Duration = Duration::from_millis(10);
 const AGAIN_AT_MOST: Duration = Duration::from_secs(2);
 
-/// What the warden's first thread knows of the deadline and of that thread.
+/// The view of the warden's first thread on the deadline and on that thread.
 #[derive(Debug)]
 pub(crate) struct Lapse {
     watched: Arc<Watched>,

@@ -20,7 +20,7 @@ pub(crate) fn is_damaged_page(error: &rusqlite::Error) -> bool {
     )
 }
 
-/// What was read.
+/// The rows that could be read.
 #[derive(Debug)]
 pub(crate) struct Found<T> {
     pub(crate) rows: Vec<T>,

@@ -27,8 +27,8 @@ use crate::{
     words,
 };
 use agentd_protocol::{
-    Advice, Block, CallId, FailureClass, Latency, ModelFailed, ModelFinished, Reading, StopReason, Usage,
-    WarningRaised,
+    Advice, Block, CallId, FailureClass, Latency, ModelFailed, ModelFinished, Reading, RequestItem,
+    StopReason, Usage, WarningRaised,
 };
 use std::collections::BTreeMap;
 
@@ -168,7 +168,7 @@ fn left_out(draft: &Draft<'_, '_>, current: &Attempt) -> Option<WarningRaised> {
     let found = current.tries.omissions > 0 && !taught.left_out.items.is_empty();
     found.then(|| WarningRaised {
         code: "left_out".to_owned(),
-        message: words::left_out(&left_out::in_words(&taught.left_out.items), &current.model),
+        message: words::left_out(&RequestItem::in_words(&taught.left_out.items), &current.model),
     })
 }
 

@@ -354,7 +354,7 @@ pub(crate) fn restored(workdir: &str, as_of: Seq, missing: &[String]) -> String 
     text
 }
 
-/// What a provider refused, and is not sent to it any more.
+/// The note for an item that a provider refused and that is no longer sent.
 pub(crate) fn left_out(items: &str, model: &str) -> String {
     format!(
         "the provider of {model} refuses {items}: the session goes on without, and the log keeps everything"

@@ -45,27 +45,11 @@ fn differently(remedy: &Remedy) -> String {
         Remedy::Rotate { credential } => format!(" with credential {credential}"),
         Remedy::Think { level } => format!(" with thinking {}", level.as_str()),
         Remedy::Without { part } => format!(" without the {}", word(part).replace('_', " ")),
-        Remedy::LeaveOut { items, .. } => left_out(items),
+        Remedy::LeaveOut { items, .. } => format!(" without {}", RequestItem::in_words(items)),
         Remedy::Fallback { model } => format!(" with model {model}"),
         Remedy::Compact => " after the conversation is compacted".to_owned(),
         Remedy::TruncateResults => " after long tool results are cut".to_owned(),
         Remedy::Park => "; the session is parked until then".to_owned(),
-    }
-}
-
-/// Tools by name, and the number of images.
-fn left_out(items: &[RequestItem]) -> String {
-    let names: Vec<&str> = items
-        .iter()
-        .filter_map(|item| match item {
-            RequestItem::Tool { name } => Some(name.as_str()),
-            RequestItem::Image { .. } => None,
-        })
-        .collect();
-    match (names.as_slice(), items.len().saturating_sub(names.len())) {
-        ([], images) => format!(" without {images} images of the conversation"),
-        (names, 0) => format!(" without the tools {}", names.join(", ")),
-        (names, images) => format!(" without the tools {} and {images} images", names.join(", ")),
     }
 }
 

@@ -89,32 +89,23 @@ impl Search<'_> {
             return (place, Some(block.end));
         }
         let alone = stands_alone(text, start);
-        if alone && let Some((found, end)) = self.tagged(text, start) {
-            let mark = Mark::Tagged;
-            return (
-                Some(Place {
-                    start,
-                    end,
-                    mark,
-                    found,
-                }),
-                Some(end),
-            );
+        let place = |(found, end), mark| {
+            let place = Place {
+                start,
+                end,
+                mark,
+                found,
+            };
+            (Some(place), Some(end))
+        };
+        if alone && let Some(tagged) = self.tagged(text, start) {
+            return place(tagged, Mark::Tagged);
         }
         if !text.get(start..).is_some_and(|rest| rest.starts_with(['{', '['])) {
             return (None, Some(start + 1));
         }
-        if alone && let Some((found, end)) = self.bare(text, start) {
-            let mark = Mark::Bare;
-            return (
-                Some(Place {
-                    start,
-                    end,
-                    mark,
-                    found,
-                }),
-                Some(end),
-            );
+        if alone && let Some(bare) = self.bare(text, start) {
+            return place(bare, Mark::Bare);
         }
         (None, closed(text, start))
     }

@@ -100,7 +100,7 @@ fn function(text: &str, start: usize, tools: &[String], ending: Ending) -> Optio
     }
 }
 
-/// What follows the tag of a function.
+/// The text after the tag of a function.
 fn called(text: &str, name: &str, at: usize, tools: &[String], ending: Ending) -> Tagged {
     let (calls, end, repairs) = if text.as_bytes().get(at) == Some(&b'{') {
         with_arguments(text, name, at, tools, ending)?

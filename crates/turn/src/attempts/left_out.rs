@@ -202,26 +202,3 @@ fn is_named(item: &RequestItem, name: &str) -> bool {
     };
     matches!(item, RequestItem::Tool { name: own } if plain(own) == plain(name))
 }
-
-/// The left out items in words: `the tool X and 2 images`.
-pub(crate) fn in_words(items: &BTreeSet<RequestItem>) -> String {
-    let names: Vec<&str> = items
-        .iter()
-        .filter_map(|item| match item {
-            RequestItem::Tool { name } => Some(name.as_str()),
-            RequestItem::Image { .. } => None,
-        })
-        .collect();
-    let images = match items.len().saturating_sub(names.len()) {
-        0 => None,
-        1 => Some("1 image".to_owned()),
-        more => Some(format!("{more} images")),
-    };
-    let tools = match names.as_slice() {
-        [] => None,
-        [one] => Some(format!("the tool {one}")),
-        more => Some(format!("the tools {}", more.join(", "))),
-    };
-    let parts: Vec<String> = tools.into_iter().chain(images).collect();
-    parts.join(" and ")
-}

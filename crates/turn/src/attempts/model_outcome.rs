@@ -19,7 +19,7 @@ pub struct ModelAnswer {
     pub latency: Latency,
     /// The credential that was used.
     pub credential: Option<String>,
-    /// What was repaired or doubtful in its calls.
+    /// Repairs and doubts about its calls.
     pub reading: Reading,
 }
 

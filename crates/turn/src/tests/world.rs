@@ -48,7 +48,7 @@ pub(super) struct World {
     pub(super) tokens: u64,
     pub(super) sizes: Sizes,
     pub(super) prefix: u64,
-    /// What a provider may refuse of a request.
+    /// Parts of a request that a provider may refuse.
     pub(super) items: Items,
     /// The parameters of all attempts, in order.
     pub(super) starts: Vec<Start>,
