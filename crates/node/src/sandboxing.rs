@@ -11,7 +11,7 @@ use agentd_sandbox::{
     Bounds, Environment, Findings, Hidden, Network, ProbeSpec, Refusal, Sandboxing, half_of_the_machine,
     note_choice, probe, readable,
 };
-use agentd_settings::{PermissionConfig, RuleConfig, SandboxChoice, SandboxConfig};
+use agentd_settings::{PermissionConfig, RuleConfig, SandboxChoice, SandboxConfig, Sources};
 use agentd_web::SystemResolver;
 use agentd_workspace::WORKSPACES;
 use std::collections::BTreeMap;
@@ -205,15 +205,17 @@ fn without(mut read: Vec<PathBuf>, data_dir: &Path) -> Vec<PathBuf> {
     read
 }
 
-/// What is protected whatever the working directory of a session is.
+/// What is protected whatever the working directory of a session is: among others the daemon's data, settings and socket.
 pub(crate) fn protected_places(
     environment: &BTreeMap<String, String>,
     paths: &Paths,
+    sources: &Sources,
 ) -> agentd_protected::Places {
     let path = |name: &str| environment.get(name).map(Path::new);
     let settings = path("XDG_CONFIG_HOME").map(|dir| dir.join("agentd"));
-    let own = [Some(paths.data_dir.clone()), settings];
-    agentd_protected::Places::of(path("HOME"), own.into_iter().flatten())
+    let files = sources.files().filter_map(|file| std::path::absolute(file).ok());
+    let own = [Some(paths.data_dir.clone()), Some(paths.socket.clone()), settings];
+    agentd_protected::Places::of(path("HOME"), own.into_iter().flatten().chain(files))
         .with_workspaces(paths.data_dir.join(WORKSPACES))
         .followed()
 }

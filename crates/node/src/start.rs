@@ -240,7 +240,7 @@ pub(crate) async fn child_args(
     (present, workspaces): (&Present, &Workspaces),
     (clock, stages): (Clock, Tracer),
 ) -> Result<ChildArgs, NodeError> {
-    let executor = executor(settings, &args.environment, &args.paths).await?;
+    let executor = executor(settings, args).await?;
     let executor = crate::parsing::with_helper(executor, &args.paths)?;
     let setup = setup(settings, &executor)?;
     let servers = crate::tool_servers::pool(&settings.mcp, &args.environment, &executor)?;
@@ -335,11 +335,13 @@ fn revert_interrupted(keeper: &Keeper) {
 }
 
 /// The arguments of the tool executor.
-async fn executor(
-    settings: &Settings,
-    environment: &BTreeMap<String, String>,
-    paths: &Paths,
-) -> Result<ExecutorArgs, NodeError> {
+async fn executor(settings: &Settings, args: &NodeArgs) -> Result<ExecutorArgs, NodeError> {
+    let NodeArgs {
+        environment,
+        paths,
+        sources,
+        ..
+    } = args;
     let spill_dir = paths.data_dir.join("spill");
     // A killed daemon leaves incomplete spill files; their results are lost.
     match std::fs::remove_dir_all(&spill_dir) {
@@ -360,7 +362,7 @@ async fn executor(
     let protected = settings.permission.protected();
     let protected = protected.map_err(|bad| NodeError::Rules(format!("permission.unprotected: {bad}")))?;
     let protected = protected
-        .with_places(crate::sandboxing::protected_places(environment, paths))
+        .with_places(crate::sandboxing::protected_places(environment, paths, sources))
         .with_denied(crate::sandboxing::denied_writes(&settings.permission, home)?)
         .keeping_git(settings.sandbox.keep_git);
     let environment =

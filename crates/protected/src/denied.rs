@@ -38,6 +38,20 @@ impl DeniedWrites {
         Self { globs, compiled }
     }
 
+    /// Adds paths, with everything below them.
+    pub(crate) fn add<'a>(&mut self, paths: impl IntoIterator<Item = &'a Path>) {
+        for path in paths {
+            // What is not UTF-8 matches any text.
+            let path = globset::escape(&path.to_string_lossy()).replace(char::REPLACEMENT_CHARACTER, "*");
+            for glob in [format!("{path}/**"), path] {
+                if !self.globs.contains(&glob) {
+                    self.globs.push(glob);
+                }
+            }
+        }
+        self.compiled = OnceLock::new();
+    }
+
     /// Whether there are none.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
@@ -127,6 +141,17 @@ mod tests {
         for path in ["other", "conf/other", "conf/prod/x.cfg", "sub"] {
             assert!(!leads(path), "{path}");
         }
+    }
+
+    #[test]
+    fn added_paths_are_meant_literally_and_once() {
+        let mut denied = denied(&["a"]);
+        denied.add([Path::new("/w/x[1]"), Path::new("/w/x[1]")]);
+        assert_eq!(denied.globs.len(), 3);
+        let has = |path: &str| denied.has(Some(&Path::new("/w").join(path)), Path::new(path));
+        assert!(has("a") && has("x[1]") && has("x[1]/y/z"));
+        assert!(!has("x1") && !has("x[1]y"));
+        assert!(denied.leads(Some(Path::new("/w")), Path::new("other")));
     }
 
     #[test]

@@ -222,10 +222,13 @@ impl ProtectedPaths {
     }
 
     /// Also protects what git's configuration names in a working directory, and the places that this directory is in or
-    /// contains.
+    /// contains. Commands must not write agentd's own files there, nor replace what leads to them.
     #[must_use]
     pub fn with_named(mut self, named: Named) -> Self {
         self.found.merge(named);
+        if let Some(workdir) = &self.found.workdir {
+            self.denied.add(self.places.own_below(workdir));
+        }
         self
     }
 

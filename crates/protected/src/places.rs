@@ -59,7 +59,7 @@ impl fmt::Display for Place {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Places {
     home: Vec<PathBuf>,
-    /// agentd's own directories: data, configuration, the socket's.
+    /// agentd's own files and directories: data, settings, the socket.
     own: Vec<PathBuf>,
     /// The directories of workspaces in them.
     workspaces: Vec<PathBuf>,
@@ -68,7 +68,7 @@ pub struct Places {
 }
 
 impl Places {
-    /// The places of a user with this home directory, and agentd's `own` directories. Relative paths do not count.
+    /// The places of a user with this home directory, and agentd's `own` files and directories. Relative paths do not count.
     #[must_use]
     pub fn of(home: Option<&Path>, own: impl IntoIterator<Item = PathBuf>) -> Self {
         let home = home.filter(|home| is_below_root(home));
@@ -140,6 +140,12 @@ impl Places {
         under(&SYSTEM)
             .filter(|_| !project)
             .and_then(|top| place(top, Reason::System))
+    }
+
+    /// agentd's own files and directories below a directory.
+    pub(crate) fn own_below(&self, dir: &Path) -> impl Iterator<Item = &Path> {
+        let own = self.own.iter().map(PathBuf::as_path);
+        own.filter(move |own| own.starts_with(dir) && *own != dir)
     }
 
     /// Whether a path is in the tree of a workspace. agentd's own repository is `git`, next to the tree.

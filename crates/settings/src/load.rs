@@ -37,6 +37,11 @@ impl Sources {
             ..Self::default()
         }
     }
+
+    /// All files, whether they exist or not, lowest layer first.
+    pub fn files(&self) -> impl Iterator<Item = &Path> {
+        self.optional.iter().chain(&self.file).map(PathBuf::as_path)
+    }
 }
 
 /// The settings, and where each key was set.
@@ -117,14 +122,14 @@ pub fn load(sources: &Sources) -> Result<Loaded, SettingsError> {
 
 fn texts(sources: &Sources) -> Result<Vec<(PathBuf, String)>, SettingsError> {
     let mut texts = Vec::new();
-    let files = sources.optional.iter().map(|path| (path, true));
-    for (path, optional) in files.chain(sources.file.iter().map(|path| (path, false))) {
+    for path in sources.files() {
+        let optional = sources.file.as_deref() != Some(path);
         match std::fs::read_to_string(path) {
-            Ok(text) => texts.push((path.clone(), text)),
+            Ok(text) => texts.push((path.to_owned(), text)),
             Err(error) if optional && error.kind() == ErrorKind::NotFound => {}
             Err(source) => {
                 return Err(SettingsError::Unreadable {
-                    path: path.clone(),
+                    path: path.to_owned(),
                     source,
                 });
             }

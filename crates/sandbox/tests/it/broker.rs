@@ -14,7 +14,10 @@ use agentd_process_tests::{Case, Group, skipped};
 use agentd_protected::ProtectedPaths;
 use agentd_protocol::SandboxLevel::{self, Confined, Isolated, None as Open};
 use agentd_sandbox::{Finding, Findings};
-use denied::{redteam_no_command_writes_what_a_rule_denies, what_no_rule_denies_is_written_as_before};
+use denied::{
+    redteam_no_command_writes_the_daemons_own_files, redteam_no_command_writes_what_a_rule_denies,
+    what_no_rule_denies_is_written_as_before,
+};
 use descriptors::{
     own_descriptors_take_modes_and_times,
     redteam_a_descriptor_that_changes_meanwhile_is_judged_as_it_is_used,
@@ -54,6 +57,7 @@ pub(crate) fn group() -> Group {
         listeners_of_the_session_are_reached,
         i6_a_connection_that_waits_holds_nobody_up,
         i7_without_a_broker_there_are_no_unix_sockets,
+        redteam_no_command_writes_the_daemons_own_files,
         redteam_no_command_writes_what_a_rule_denies,
         what_no_rule_denies_is_written_as_before,
         redteam_37_calls_whose_arguments_no_filter_sees_are_refused,

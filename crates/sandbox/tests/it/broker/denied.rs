@@ -1,10 +1,12 @@
-//! Paths that a rule of the operator forbids to write: `prod.cfg`, `conf/prod.cfg` and everything named `*.lock`.
+//! Paths that a rule of the operator forbids to write: `prod.cfg`, `conf/prod.cfg` and everything named `*.lock`. The first two
+//! are also tried as settings of the daemon, which no command writes.
 
 use super::levels;
 use super::world::World;
-use agentd_protected::{DeniedWrites, ProtectedPaths};
+use agentd_protected::{DeniedWrites, Places, ProtectedPaths};
 use agentd_protocol::SandboxLevel::{self, None as Open};
-use agentd_sandbox::Findings;
+use agentd_sandbox::{Confinement, Findings};
+use std::cell::RefCell;
 use std::path::Path;
 
 /// Codex, Claude Code and OpenCode apply such rules to their own tools; commands pass them by.
@@ -129,6 +131,40 @@ pub(super) async fn redteam_no_command_writes_what_a_rule_denies(found: Findings
                 "control without the rule: {level:?}: {name}: {said}"
             );
             let world = denying(level).await;
+            let said = world.says(&script).await;
+            assert!(!said.contains("yes"), "{level:?}: {name}: {said}");
+            for file in ["prod.cfg", "conf/prod.cfg"] {
+                let kept = std::fs::read_to_string(world.inside(file)).unwrap();
+                assert_eq!(kept, "kept\n", "{level:?}: {name}: {file}");
+            }
+        }
+    }
+}
+
+/// A session whose directory contains files of the daemon.
+async fn with_own_files(level: SandboxLevel) -> World {
+    let own = RefCell::new(Vec::new());
+    let prepared = |dir: &Path| {
+        prepare(dir);
+        let dir = dir.canonicalize().unwrap();
+        own.borrow_mut()
+            .extend(["prod.cfg", "conf/prod.cfg"].map(|file| dir.join(file)));
+    };
+    let walls = |walls: &mut Confinement| {
+        let places = Places::of(None, own.take());
+        walls.protected = ProtectedPaths::default().with_places(places);
+    };
+    World::walled(&std::env::temp_dir(), level, prepared, walls)
+        .await
+        .unwrap()
+}
+
+pub(super) async fn redteam_no_command_writes_the_daemons_own_files(found: Findings) {
+    let attacks = ATTACKS.iter().filter(|(_, script, _)| !script.contains(".lock"));
+    for (name, script, _source) in attacks {
+        let script = format!("{{ {script}; }} 2> /dev/null && echo yes");
+        for level in levels(&found) {
+            let world = with_own_files(level).await;
             let said = world.says(&script).await;
             assert!(!said.contains("yes"), "{level:?}: {name}: {said}");
             for file in ["prod.cfg", "conf/prod.cfg"] {
