@@ -81,6 +81,23 @@ export async function answersCoverTheSessionAndAllAlike({ daemon, browser }) {
   await daemon.until('both commands ran', async () => both.every(({ workdir }) => existsSync(join(workdir, 'deployed.txt'))));
 }
 
+export async function aWideAnswerHoldsInEveryDirectory({ daemon, browser }) {
+  const asked = await daemon.session('Publish EU', 'publish it');
+  const page = await browser.open(daemon, { hash: '#/approvals' });
+  await page.getByText('1 open').waitFor();
+  await readable(page);
+  await page.keyboard.press('e');
+  const ran = async (/** @type {{ session: string, workdir: string }} */ { session, workdir }) => {
+    await daemon.until('the command ran', async () => existsSync(join(workdir, 'published.txt')));
+    return (await daemon.call('GET', `/sessions/${session}/events`)).items;
+  };
+  const find = (/** @type {{ type: string }[]} */ events, /** @type {string} */ name) => events.find(({ type }) => type === name);
+  const { scope, everywhere } = find(await ran(asked), 'approval.decided');
+  assert.deepEqual({ scope, everywhere }, { scope: 'always', everywhere: true });
+  const unasked = await daemon.session('Publish US', 'publish it');
+  assert.equal(find(await ran(unasked), 'approval.requested'), undefined);
+}
+
 export async function aHiddenTabNotifiesAndOffersCommands({ daemon, browser }) {
   const window = await browser.window();
   await window.grantPermissions(['notifications'], { origin: daemon.url });
