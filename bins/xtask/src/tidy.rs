@@ -17,7 +17,7 @@ use tree::Tree;
 type Rule = fn(&Tree) -> Result<Vec<String>>;
 
 /// Every rule by name.
-pub(crate) const RULES: [(&str, Rule); 17] = [
+pub(crate) const RULES: [(&str, Rule); 18] = [
     (
         "a crate depends only on strictly lower layers",
         layers::strictly_downwards,
@@ -58,6 +58,10 @@ pub(crate) const RULES: [(&str, Rule); 17] = [
     (
         "every path in ARCHITECTURE.md exists",
         documents::architecture_paths,
+    ),
+    (
+        "documents name the newest version of a SQL function",
+        documents::sql_functions,
     ),
 ];
 

@@ -2,8 +2,8 @@
 
 use super::tree::Tree;
 use anyhow::{Context as _, Result};
-use regex::Regex;
-use std::collections::BTreeSet;
+use regex::{Captures, Regex};
+use std::collections::{BTreeMap, BTreeSet};
 
 pub(crate) fn config_keys(tree: &Tree) -> Result<Vec<String>> {
     let path = "config/agentd.toml";
@@ -78,4 +78,66 @@ pub(crate) fn architecture_paths(tree: &Tree) -> Result<Vec<String>> {
         }
     }
     Ok(findings)
+}
+
+/// The migrations of the PostgreSQL store.
+const SCHEMA: &str = "crates/store-postgres/src/schema";
+
+pub(crate) fn sql_functions(tree: &Tree) -> Result<Vec<String>> {
+    let mut schema = Vec::new();
+    for entry in std::fs::read_dir(tree.root.join(SCHEMA)).context(SCHEMA)? {
+        schema.push(std::fs::read_to_string(entry?.path())?);
+    }
+    let mut findings = Vec::new();
+    let mut folders = vec![tree.root.join("docs")];
+    let mut documents = vec![tree.root.join("ARCHITECTURE.md")];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder)? {
+            let path = entry?.path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "md") {
+                documents.push(path);
+            }
+        }
+    }
+    for path in documents {
+        let text = std::fs::read_to_string(&path)?;
+        let name = path.strip_prefix(&tree.root)?.display().to_string();
+        findings.extend(
+            replaced(&text, &schema)?
+                .into_iter()
+                .map(|what| format!("{name}: {what}")),
+        );
+    }
+    Ok(findings)
+}
+
+/// The SQL functions in a document that the schema has in a later version.
+pub(crate) fn replaced(document: &str, schema: &[String]) -> Result<Vec<String>> {
+    let numbered = r"([a-z_]+)_(\d+)";
+    let made = Regex::new(&format!(r"CREATE (?:OR REPLACE )?FUNCTION {numbered}\("))?;
+    let named = Regex::new(&format!("`{numbered}`"))?;
+    let version = |found: &Captures<'_>| -> Option<(String, u32)> {
+        Some((
+            found.get(1)?.as_str().to_owned(),
+            found.get(2)?.as_str().parse().ok()?,
+        ))
+    };
+    let mut newest = BTreeMap::new();
+    for (base, number) in schema
+        .iter()
+        .flat_map(|sql| made.captures_iter(sql))
+        .filter_map(|found| version(&found))
+    {
+        let known: &mut u32 = newest.entry(base).or_default();
+        *known = number.max(*known);
+    }
+    let named = named.captures_iter(document).filter_map(|found| version(&found));
+    Ok(named
+        .filter_map(|(base, number)| {
+            let newest = newest.get(&base).filter(|newest| **newest > number)?;
+            Some(format!("`{base}_{newest}` has replaced `{base}_{number}`"))
+        })
+        .collect())
 }

@@ -1,5 +1,5 @@
 use super::dependencies::{acceptable, heavy};
-use super::documents::undocumented;
+use super::documents::{replaced, undocumented};
 use super::layers::{Member, upward};
 use super::redteam::{ROWS, covered, rows};
 use super::sources::{file_sizes, honest_tests, invariants, lib_files, names, one_machine, words};
@@ -242,6 +242,20 @@ fn an_invariant_without_a_test_is_found() {
         invariants(&tree(&[("tests/src/a.rs", &nine)])).unwrap(),
         ["I9: no test is called i9_…"]
     );
+}
+
+#[test]
+fn a_replaced_sql_function_is_found() {
+    let schema = [
+        "CREATE FUNCTION claim_1(a text)",
+        "CREATE OR REPLACE FUNCTION claim_2(a text)\nCREATE FUNCTION join_1()",
+    ];
+    let found = replaced(
+        "`claim_1`, `claim_2`, `join_1`, `other_1`",
+        &schema.map(str::to_owned),
+    )
+    .unwrap();
+    assert_eq!(found, ["`claim_2` has replaced `claim_1`"]);
 }
 
 #[test]
