@@ -35,6 +35,7 @@ mod idempotency;
 mod inheriting;
 mod jobs;
 mod large_results;
+mod leaving;
 mod long_life;
 mod lost_files;
 mod matrix;

@@ -8,13 +8,19 @@ use agentd_protocol::{Fault, Principal};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+use std::sync::Arc;
 
 impl Api {
     /// Runs a method with a single answer. Subscriptions have separate functions.
     ///
     /// # Errors
     /// The fault that the client gets.
-    pub async fn call(&self, who: &Principal, method: &str, params: Value) -> Result<Value, Fault> {
+    pub async fn call(
+        self: &Arc<Self>,
+        who: &Principal,
+        method: &str,
+        params: Value,
+    ) -> Result<Value, Fault> {
         let who = self.allow(who, method)?;
         self.anywhere(&who, method, params).await
     }
@@ -40,7 +46,12 @@ impl Api {
     }
 
     /// Runs a method on this node.
-    pub(crate) async fn here(&self, who: &Caller, method: &str, params: Value) -> Result<Value, Fault> {
+    pub(crate) async fn here(
+        self: &Arc<Self>,
+        who: &Caller,
+        method: &str,
+        params: Value,
+    ) -> Result<Value, Fault> {
         let (family, verb) = method.split_once('.').unwrap_or((method, ""));
         match family {
             "session" => self.session_method(who, verb, params).await,
@@ -56,7 +67,12 @@ impl Api {
         }
     }
 
-    async fn session_method(&self, who: &Caller, verb: &str, params: Value) -> Result<Value, Fault> {
+    async fn session_method(
+        self: &Arc<Self>,
+        who: &Caller,
+        verb: &str,
+        params: Value,
+    ) -> Result<Value, Fault> {
         match verb {
             "create" => self.create(who, self.params(who, params)?).await,
             "get" => answer(&self.get(who, self.params(who, params)?).await?),
@@ -90,7 +106,12 @@ impl Api {
     }
 
     /// The methods that show a session's changes of files, revert them, or bring them elsewhere.
-    async fn changes_method(&self, who: &Caller, verb: &str, params: Value) -> Result<Value, Fault> {
+    async fn changes_method(
+        self: &Arc<Self>,
+        who: &Caller,
+        verb: &str,
+        params: Value,
+    ) -> Result<Value, Fault> {
         match verb {
             "diff" => answer(&self.diff(who, self.params(who, params)?).await?),
             "files" => answer(&self.files(who, self.params(who, params)?).await?),

@@ -160,7 +160,12 @@ fn unanswered(owner: &Owner) -> Fault {
 
 impl Api {
     /// Runs a method here, or where its session is, or where new sessions may be.
-    pub(crate) async fn anywhere(&self, who: &Caller, method: &str, params: Value) -> Result<Value, Fault> {
+    pub(crate) async fn anywhere(
+        self: &Arc<Self>,
+        who: &Caller,
+        method: &str,
+        params: Value,
+    ) -> Result<Value, Fault> {
         let Some(peers) = &self.parts.peers else {
             return self.here(who, method, params).await;
         };

@@ -62,7 +62,7 @@ impl Api {
     ///
     /// # Errors
     /// The fault that the client gets.
-    pub async fn peer_call(&self, request: &Verified) -> Result<Value, Fault> {
+    pub async fn peer_call(self: &Arc<Self>, request: &Verified) -> Result<Value, Fault> {
         let call: PeerCall = request.read()?;
         let who = self.caller_of(request, &call.method).await?;
         self.note_relayed(&who, request, &call);

@@ -17,6 +17,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// The time limit of such work.
@@ -47,22 +48,32 @@ impl Work {
     }
 
     /// Carries out something in a separate thread.
-    pub(crate) async fn run<T: Send + 'static>(
+    pub(crate) fn run<T, F>(
         &self,
         dir: &Path,
-        work: impl FnOnce(&Archive, &BTreeMap<Vec<u8>, Change>) -> Result<T, Error> + Send + 'static,
-    ) -> Result<T, Fault> {
-        let (archive, changes) = (self.archive.clone(), self.changes.clone());
+        work: F,
+    ) -> impl Future<Output = Result<T, Fault>> + Send + use<T, F>
+    where
+        T: Send + 'static,
+        F: FnOnce(&Archive, &BTreeMap<Vec<u8>, Change>) -> Result<T, Error> + Send + 'static,
+    {
+        let (archive, changes, dir) = (self.archive.clone(), self.changes.clone(), dir.to_owned());
         let files = FileWork::of_session(&self.session.to_string());
-        let done = files.run(dir, WITHIN, move || work(&archive, &archive.composed(&changes)?));
-        done.await
-            .map_err(|failed| Fault::timeout("files_slow", failed.to_string()))?
-            .map_err(fault)
+        async move {
+            let done = files.run(&dir, WITHIN, move || work(&archive, &archive.composed(&changes)?));
+            done.await
+                .map_err(|failed| Fault::timeout("files_slow", failed.to_string()))?
+                .map_err(fault)
+        }
     }
 }
 
 impl Api {
-    pub(crate) async fn apply(&self, who: &Caller, params: ApplyParams) -> Result<AppliedTo, Fault> {
+    pub(crate) async fn apply(
+        self: &Arc<Self>,
+        who: &Caller,
+        params: ApplyParams,
+    ) -> Result<AppliedTo, Fault> {
         let (work, _) = self.work(who, &params.session).await?;
         let to = self.target(who, &params.to).await?;
         let to = to.path().to_owned();
@@ -114,7 +125,11 @@ impl Api {
             .hint("apply to another directory; or take the changes as a patch: agentctl export ID --patch"))
     }
 
-    pub(crate) async fn branch(&self, who: &Caller, params: BranchParams) -> Result<Branched, Fault> {
+    pub(crate) async fn branch(
+        self: &Arc<Self>,
+        who: &Caller,
+        params: BranchParams,
+    ) -> Result<Branched, Fault> {
         let (work, past) = self.work(who, &params.session).await?;
         let message = self.message(work.session, &past, params.message).await?;
         let origin = self.origin(&work).await?;
