@@ -43,6 +43,8 @@ pub enum ConfigChange {
     Doubtful(String),
     /// A variable that decides what git runs or which host it contacts.
     Decisive(String),
+    /// A step of a rebase that does more than to pick, change and merge commits.
+    Step(String),
 }
 
 impl fmt::Display for ConfigChange {
@@ -53,6 +55,7 @@ impl fmt::Display for ConfigChange {
                 "this line does not have the plain form that git writes: {line}"
             ),
             Self::Decisive(name) => write!(f, "only a person may change {name}"),
+            Self::Step(line) => write!(f, "only a person may add this step: {line}"),
         }
     }
 }
@@ -170,7 +173,7 @@ pub fn check_packed_refs(old: &str, new: &str) -> Result<(), ConfigChange> {
 
 /// Whether a trimmed line is empty, a section, or a variable in the form that git writes. It is complete in itself: it has
 /// no quotes, no escapes and no comment.
-fn is_plain(line: &str) -> bool {
+pub(crate) fn is_plain(line: &str) -> bool {
     let plain = |c: char| !c.is_control() && !"\"\\#;".contains(c);
     let word = |text: &str| {
         let mut chars = text.chars();

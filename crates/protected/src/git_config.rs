@@ -50,6 +50,15 @@ pub(crate) fn entries(text: &str) -> Vec<Entry> {
     found
 }
 
+/// The work tree that the configuration of a git directory names, as written.
+#[must_use]
+pub fn work_tree(text: &str) -> Option<String> {
+    let named = entries(text)
+        .into_iter()
+        .rfind(|entry| entry.name == "core.worktree" && entry.subsection.is_empty());
+    named.map(|entry| entry.value)
+}
+
 fn skip_line(chars: &mut Peekable<Chars<'_>>) {
     while chars.next().is_some_and(|c| c != '\n') {}
 }
@@ -111,6 +120,13 @@ fn value(chars: &mut Peekable<Chars<'_>>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_last_work_tree_counts() {
+        let text = "[core]\n\tworktree = a\n\tbare = false\n\tworktree = ../../../lib/m\n[core \"x\"]\n\tworktree = b\n";
+        assert_eq!(work_tree(text).as_deref(), Some("../../../lib/m"));
+        assert_eq!(work_tree("[core]\n\tbare = false\n"), None);
+    }
 
     #[test]
     fn variables_are_found_as_git_finds_them() {

@@ -27,6 +27,15 @@ pub enum Class {
     /// The references of a repository in one file. Commands may replace it within the limits of
     /// [`check_packed_refs`](crate::check_packed_refs).
     GitPackedRefs,
+    /// The directory of an operation under way that consists of steps: a rebase, or a series of picks. Commands may create
+    /// it, and remove it when it is empty.
+    GitOperation,
+    /// The steps that are left of such an operation. Commands may replace it within the limits of
+    /// [`check_steps`](crate::check_steps).
+    GitSteps,
+    /// The options of a series of picks. Commands may replace it within the limits of
+    /// [`check_options`](crate::check_options).
+    GitOptions,
     /// Decides what git shows of a repository: `info/exclude`, `shallow`. Only who made the repository may write it.
     GitOfMaker,
     /// A write to it may run code outside of the sandbox.
@@ -324,10 +333,14 @@ impl ProtectedPaths {
     }
 
     /// Whether a path is at or below an exception. A directory that moves from such a place to another may contain names
-    /// that would be refused there.
+    /// that would be refused there. Names in a git directory, such as a branch `build`, are no exceptions.
     #[must_use]
     pub fn is_excepted(&self, relative: &Path) -> bool {
-        names(relative).is_some_and(|names| names.iter().any(|name| self.excepts(name)))
+        let outside = |names: Vec<String>| {
+            let mut outside = names.iter().take_while(|name| !git::is_git(name));
+            outside.any(|name| self.excepts(name))
+        };
+        names(relative).is_some_and(outside)
     }
 
     fn excepts(&self, name: &str) -> bool {

@@ -31,7 +31,15 @@ fn i7_git_metadata_is_protected_at_any_depth() {
             ".git/refs/replace/1234",
             ".git/refs/Replace",
             ".git/worktrees/t/refs/replace/1234",
-            ".git/rebase-merge/git-rebase-todo",
+            ".git/rebase-merge/strategy",
+            ".git/rebase-merge/gpg_sign_opt",
+            ".git/rebase-merge/update-refs",
+            ".git/rebase-merge/sedAbC1234",
+            ".git/rebase-merge/config.agentd",
+            ".git/rebase-merge/done/x",
+            ".git/rebase-apply",
+            ".git/rebase-apply/apply-opt",
+            ".git/sequencer/git-rebase-todo",
             "target/sub/.git/modules",
             ".git/refs/x/.git/hooks/pre-push",
             ".git/hooks/pre-commit.sample/x",
@@ -66,6 +74,15 @@ fn what_git_init_writes_is_told_apart() {
         ],
     );
     all(
+        Class::GitOperation,
+        &[".git/rebase-merge", ".git/worktrees/t/sequencer"],
+    );
+    all(
+        Class::GitSteps,
+        &[".git/rebase-merge/git-rebase-todo", ".git/sequencer/todo"],
+    );
+    all(Class::GitOptions, &[".git/sequencer/opts"]);
+    all(
         Class::GitOfMaker,
         &[".git/info/exclude", ".git/shallow", "sub/.git/shallow.lock"],
     );
@@ -92,6 +109,13 @@ fn what_a_commit_writes_is_data() {
             ".git/next-index-123.lock",
             ".git/worktrees/t/index.lock",
             ".git/worktrees/t/logs/HEAD",
+            ".git/rebase-merge/head-name",
+            ".git/rebase-merge/git-rebase-todo.lock",
+            ".git/rebase-merge/git-rebase-todo.backup.lock",
+            ".git/rebase-merge/sedAbC123",
+            ".git/sequencer/abort-safety",
+            ".git/sequencer/opts.lock",
+            ".git/worktrees/t/rebase-merge/done",
             "sub/.git/refs/heads/main",
         ],
     );
@@ -206,4 +230,36 @@ fn a_pattern_matches_in_bounded_time() {
     let paths = ProtectedPaths::new([pattern.as_str()]).unwrap();
     assert!(!paths.is_excepted(Path::new(&"b".repeat(5000))));
     assert!(paths.is_excepted(Path::new(&"ba".repeat(40))));
+}
+
+#[test]
+fn a_name_in_a_git_directory_is_no_exception() {
+    let excepted = |path: &str| ProtectedPaths::default().is_excepted(Path::new(path));
+    for path in ["target", "a/target/.git/refs/heads/x", "node_modules/m/x"] {
+        assert!(excepted(path), "{path}");
+    }
+    for path in [".git/refs/heads/build", "a/.GIT/modules/target/index", "src/x"] {
+        assert!(!excepted(path), "{path}");
+    }
+}
+
+#[test]
+fn git_directories_of_other_trees_lie_in_known_places() {
+    for path in [
+        ".git/modules",
+        ".git/modules/a/b",
+        "s/.git/worktrees",
+        ".git/worktrees/t",
+    ] {
+        assert!(holds_git_directories(Path::new(path)), "{path}");
+    }
+    for path in [
+        "modules/a",
+        ".git",
+        ".git/refs/modules",
+        ".git/worktrees/t/x",
+        ".git/modules/a/.git/hooks",
+    ] {
+        assert!(!holds_git_directories(Path::new(path)), "{path}");
+    }
 }

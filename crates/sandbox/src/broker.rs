@@ -24,6 +24,7 @@ mod sockets;
 mod target;
 
 use crate::confinement::Confinement;
+use crate::git_refusals::GitRefused;
 use crate::landlocked;
 use agentd_protected::ProtectedPaths;
 use agentd_protocol::SandboxLevel;
@@ -59,6 +60,7 @@ pub(crate) struct Broker {
     pipes: Pipes,
     made: Made,
     sockets: Sockets,
+    refused: GitRefused,
 }
 
 impl Broker {
@@ -77,14 +79,22 @@ impl Broker {
         let guarded = real(workdir)?;
         let places = Places::new(guarded, loose, protected);
         let repository = walls.annex.repository.as_deref().map(real).transpose()?;
-        let places = places.with_repository(repository);
+        // What is missing cannot be written either.
+        let written = walls.annex.write.iter().filter_map(|path| real(path).ok());
+        let places = places.with_repository(repository, written.collect());
         landlocked::restrict_broker(walls, workdir, network)?;
         Ok(Self {
             places,
             pipes: Pipes::default(),
             made: Made::default(),
             sockets: Sockets::default(),
+            refused: GitRefused::default(),
         })
+    }
+
+    /// Notes there what git was refused.
+    pub(crate) fn noting(self, refused: GitRefused) -> Self {
+        Self { refused, ..self }
     }
 
     /// Answers calls as long as there can be any. The thread that makes them must already be running.
@@ -189,11 +199,12 @@ impl Broker {
         if !spot.is_in_git() {
             return spot;
         }
-        let git_dir = git_directory(path).or(around.as_deref());
+        let elsewhere = self.places.repository_of(path);
+        let git_dir = git_directory(path).or(around.as_deref()).or(elsewhere);
         // A git directory itself is made where none is, and removed when it is empty.
-        let inside = git_dir.filter(|git_dir| *git_dir != path && path.starts_with(self.places.guarded()));
+        let inside = git_dir.filter(|git_dir| *git_dir != path);
         let made = git_dir.is_some_and(|git_dir| self.made.has(git_dir));
-        spot.in_repository(made, inside.is_some() && self.places.keeps_git())
+        spot.in_repository(made, inside.is_some() && self.places.keeps(path))
     }
 
     /// Classifies an open file. A file without a path is the session's if no other process can find it by a name: pipes, sockets,
@@ -211,7 +222,8 @@ impl Broker {
     }
 
     fn may(&self, act: Act, object: &Object) -> Result<(), Errno> {
-        judge(act, self.spot_of(object))
+        let spot = self.spot_of(object);
+        judge(act, spot).inspect_err(|_| self.refused.note(spot.refusal()))
     }
 }
 

@@ -3,6 +3,7 @@
 use crate::bounds::{Bounds, Exceeded};
 use crate::confinement::Confinement;
 use crate::error::SandboxError;
+use crate::git_refusals::GitRefusals;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use std::path::PathBuf;
 
@@ -24,7 +25,7 @@ pub(crate) enum Request {
     },
     /// Build the sandbox, before any command.
     Confine {
-        walls: Confinement,
+        walls: Box<Confinement>,
         workdir: PathBuf,
         /// Whether the session has a network proxy.
         network: bool,
@@ -64,6 +65,8 @@ pub(crate) enum Report {
         code: Option<i32>,
         signal: Option<i32>,
         exceeded: Option<Exceeded>,
+        #[serde(default, skip_serializing_if = "GitRefusals::is_empty")]
+        refused: GitRefusals,
     },
     /// The last message: none of the warden's descendants is left.
     Ended,

@@ -187,11 +187,13 @@ impl Resident {
                 let exceeded = self.exceeded.remove(&id);
                 let exceeded = exceeded.or(lapsed.then_some(Exceeded::LEASE));
                 let exceeded = exceeded.or_else(|| file_too_large(code, signal, self.watch.bounds()));
+                let refused = self.spawner.as_ref().map(Spawner::refused);
                 self.say(&Report::Exited {
                     id,
                     code,
                     signal,
                     exceeded,
+                    refused: refused.unwrap_or_default(),
                 })?;
             }
         }
@@ -217,7 +219,7 @@ impl Resident {
                 walls,
                 workdir,
                 network,
-            } => self.confine(walls, workdir, network),
+            } => self.confine(*walls, workdir, network),
             Request::Run {
                 id,
                 argv,

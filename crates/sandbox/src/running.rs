@@ -3,6 +3,7 @@
 use crate::bounds::Exceeded;
 use crate::error::SandboxError;
 use crate::frame::{self, Request};
+use crate::git_refusals::GitRefusals;
 use crate::messages::Outgoing;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -19,6 +20,8 @@ pub struct Exit {
     pub signal: Option<i32>,
     /// The exceeded bound, which killed this command or what an earlier one had left behind.
     pub exceeded: Option<Exceeded>,
+    /// What git was refused while it ran.
+    pub refused: GitRefusals,
 }
 
 /// The result of [`Running::hear`].

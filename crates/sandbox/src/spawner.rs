@@ -4,6 +4,7 @@
 
 use crate::broker::{self, Broker};
 use crate::confinement::Confinement;
+use crate::git_refusals::{GitRefusals, GitRefused};
 use crate::{forwarder, landlocked, launch, privileges, processes, syscalls};
 use agentd_protocol::SandboxLevel;
 use agentd_seccomp_notify::Listener;
@@ -47,6 +48,7 @@ type Asked = (Job, SyncSender<io::Result<u32>>);
 /// The thread. It runs as long as the process.
 pub(crate) struct Spawner {
     jobs: SyncSender<Asked>,
+    refused: GitRefused,
 }
 
 impl Spawner {
@@ -54,7 +56,13 @@ impl Spawner {
     pub(crate) fn open() -> io::Result<Self> {
         let (jobs, queue) = sync_channel(1);
         thread().spawn(move || serve(&queue))?;
-        Ok(Self { jobs })
+        let refused = GitRefused::default();
+        Ok(Self { jobs, refused })
+    }
+
+    /// What git was refused since this was last asked.
+    pub(crate) fn refused(&self) -> GitRefusals {
+        self.refused.take()
     }
 
     /// Confines the process and starts the thread. Also returns the version of Landlock in use.
@@ -72,10 +80,14 @@ impl Spawner {
         let (jobs, queue) = sync_channel(1);
         let (ready, confined) = sync_channel(1);
         let protected = walls.broker.then(|| walls.protected.clone());
+        let refused = GitRefused::default();
+        let noted = refused.clone();
         let begin = move || match protected {
             Some(protected) => {
                 let done = Broker::prepare(&walls, &workdir, network, protected);
-                let done = done.and_then(|broker| brokered(broker, walls, workdir, network, (spared, queue)));
+                let done = done.and_then(|broker| {
+                    brokered(broker.noting(noted), walls, workdir, network, (spared, queue))
+                });
                 match done {
                     Ok((abi, mut broker, listener)) => {
                         if ready.send(Ok(abi)).is_ok() {
@@ -100,7 +112,7 @@ impl Spawner {
         let abi = confined
             .recv()
             .map_err(|_| "the thread that starts commands has ended".to_owned())??;
-        Ok((Self { jobs }, abi))
+        Ok((Self { jobs, refused }, abi))
     }
 
     /// Starts a command, inside the sandbox if there is one.

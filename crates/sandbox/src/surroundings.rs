@@ -1,11 +1,12 @@
 //! What the daemon finds out about a working directory before its warden starts: what git's configuration names, the protected places
-//! around it, and whether it is a workspace.
+//! around it, and where its repository is.
 
 use crate::annex::Annex;
 use crate::confinement::Confinement;
 use crate::error::SandboxError;
 use crate::history;
 use crate::keeper;
+use crate::linked;
 use crate::slot::WardenSpec;
 use crate::workdir::real;
 use agentd_protected::named_by_git;
@@ -20,18 +21,25 @@ pub(crate) async fn with_git(spec: &WardenSpec, mut walls: Confinement) -> Resul
     let home = home.map(|(_, home)| PathBuf::from(home));
     let workdir = spec.workdir.clone();
     let workspaces = walls.workspaces.clone();
+    // Without a broker nothing would tell git's data from what it runs.
+    let reads = walls.protected.keeps_git() || !walls.broker;
     let read = move || {
         let workdir = real(&workdir)?;
-        let annex = workspaces.map(|all| Annex::of(&workdir, &all)).transpose();
+        // A workspace has a repository of its own, and a note about what it needs.
+        let own = workspaces.filter(|all| workdir.starts_with(all));
+        let annex = match &own {
+            Some(all) => Annex::of(&workdir, all),
+            None => Ok(linked::annex(&workdir, reads).unwrap_or_default()),
+        };
         let named = named_by_git(&workdir, home.as_deref(), &[]);
-        Ok((named, annex, workdir))
+        Ok((named, annex, workdir, own.is_some()))
     };
     let read: std::io::Result<_> = keeper::in_workdir(spec, read).await?;
-    let (named, annex, workdir) = read.map_err(|source| SandboxError::Workdir {
+    let (named, annex, workdir, own) = read.map_err(|source| SandboxError::Workdir {
         path: spec.workdir.clone(),
         source,
     })?;
-    walls.annex = annex?.unwrap_or_default();
+    walls.annex = annex?;
     if walls.level == SandboxLevel::Isolated && walls.hidden.history().is_some() {
         let (hidden, workdir) = (walls.hidden.clone(), spec.workdir.clone());
         let inside = keeper::in_workdir(spec, move || hidden.found(&workdir)).await?;
@@ -43,11 +51,6 @@ pub(crate) async fn with_git(spec: &WardenSpec, mut walls: Confinement) -> Resul
         .annex
         .read
         .retain(|path| !hidden.matches(&spec.workdir, path));
-    // A workspace has a repository of its own.
-    let own = walls
-        .workspaces
-        .as_ref()
-        .is_some_and(|all| workdir.starts_with(all));
     let keeps = walls.protected.keeps_git() && !own;
     walls.protected = walls.protected.with_named(named).keeping_git(keeps);
     let place = walls.protected.place(&workdir);

@@ -101,7 +101,7 @@ impl Warden {
         let walls = with_git(spec, walls.clone()).await?;
         let warden = Self::process(spec, Some(&walls), stand).await?;
         let request = Request::Confine {
-            walls,
+            walls: Box::new(walls),
             workdir: spec.workdir.clone(),
             network: spec.network.is_some(),
         };
@@ -321,6 +321,7 @@ impl Commands {
                 code,
                 signal,
                 exceeded,
+                refused,
             } => {
                 if let Some(waiting) = waiting.remove(&id) {
                     let earlier = || {
@@ -334,6 +335,7 @@ impl Commands {
                         code,
                         signal,
                         exceeded,
+                        refused,
                     });
                 }
                 *self.last_end.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();

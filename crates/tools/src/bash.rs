@@ -3,6 +3,7 @@
 use crate::catalog::object;
 use crate::command_line;
 use crate::context::{Finished, Spilled, ToolContext, ToolLimits};
+use crate::git_note::{without_objects, without_permission};
 use crate::prepared::Prepared;
 use crate::refusal::{Code, from_sandbox};
 use crate::shape::{ends, left_out};
@@ -16,7 +17,6 @@ use agentd_sandbox::{
 };
 use agentd_text::plain;
 use serde_json::{Map, Value, json};
-use std::path::PathBuf;
 use std::time::Duration;
 
 /// The error numbers for a program that is missing or whose directory may not be searched.
@@ -256,6 +256,7 @@ pub(crate) fn finished(collected: Collected, time: Duration, ctx: &ToolContext) 
     }
     let (status, code, ending) = ending(collected.exit, collected.timed_out, time);
     text.push_str(&without_objects(&text, &collected.denied_history));
+    text.push_str(&without_permission(&text, collected.exit));
     if text.is_empty() && ending.is_empty() {
         text.push_str("[no output]\n");
     }
@@ -285,21 +286,6 @@ pub(crate) fn finished(collected: Collected, time: Duration, ctx: &ToolContext) 
         spilled,
         pre_images: Vec::new(),
     }
-}
-
-/// Why git says that there is no repository where one is.
-fn without_objects(text: &str, repositories: &[PathBuf]) -> String {
-    if repositories.is_empty() || !text.contains("not a git repository") {
-        return String::new();
-    }
-    let named: Vec<_> = repositories
-        .iter()
-        .map(|path| path.display().to_string())
-        .collect();
-    format!(
-        "[git does not work in {}: its history names files that a rule denies to read, so commands cannot read its objects]\n",
-        named.join(", ")
-    )
 }
 
 fn ending(exit: Exit, timed_out: bool, time: Duration) -> (ToolStatus, Option<Code>, String) {
@@ -357,19 +343,7 @@ fn ended(exit: Exit) -> (ToolStatus, Option<Code>, String) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use agentd_sandbox::Exceeded;
-
-    #[test]
-    fn hidden_objects_explain_what_git_says() {
-        let said = "fatal: not a git repository (or any of the parent directories): .git\n";
-        let repositories = [PathBuf::from("/w/.git")];
-        let note = without_objects(said, &repositories);
-        assert!(
-            note.starts_with("[git does not work in /w/.git: its history names files that a rule denies")
-        );
-        assert_eq!(without_objects(said, &[]), "");
-        assert_eq!(without_objects("fatal: bad revision", &repositories), "");
-    }
+    use agentd_sandbox::{Exceeded, GitRefusals};
 
     #[test]
     fn i4_a_command_that_ended_with_the_lease_is_not_repeated_blindly() {
@@ -381,6 +355,7 @@ mod tests {
                 limit: 0,
                 earlier: false,
             }),
+            refused: GitRefusals::default(),
         };
         let (status, _, text) = ending(exit, false, Duration::ZERO);
         assert_eq!(status, ToolStatus::Error);

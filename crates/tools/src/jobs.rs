@@ -198,6 +198,7 @@ fn ending(collected: &Collected, asked: bool) -> JobEnding {
         code,
         signal,
         exceeded,
+        ..
     } = collected.exit;
     let stopped = match (collected.timed_out, asked && code.is_none()) {
         (true, _) => Some("its time limit was reached"),

@@ -26,6 +26,7 @@ mod diff;
 mod edit;
 mod edit_arguments;
 mod focus;
+mod git_note;
 mod glob;
 mod grep;
 mod grep_sink;

@@ -1,6 +1,6 @@
 //! Repositories without a `.git`: git recognizes such a directory by its contents, and then reads its configuration.
 
-use agentd_protected::{completes_repository, is_repository};
+use agentd_protected::{completes_repository, holds_git_directories, is_repository};
 use rustix::fd::{AsFd, BorrowedFd};
 use rustix::fs::{AtFlags, CWD, statat};
 use std::ffi::OsStr;
@@ -31,7 +31,8 @@ pub(super) fn completes(dir: impl AsFd, name: &OsStr) -> bool {
     completes_repository(is_there, &name.to_string_lossy())
 }
 
-/// The repository without a `.git` in which a path takes effect, if there is one.
+/// The repository without a `.git` in which a path takes effect, if there is one: also the git directory of a submodule, which
+/// only its contents tell from a directory above it, because the name of a submodule may have slashes.
 pub(super) fn around(top: &Path, path: &Path) -> Option<PathBuf> {
     let mut at = path;
     while let (Some(dir), Some(name)) = (at.parent(), at.file_name()) {
@@ -39,7 +40,8 @@ pub(super) fn around(top: &Path, path: &Path) -> Option<PathBuf> {
             return None;
         }
         let is_there = |part: &str| statat(CWD, dir.join(part), AtFlags::SYMLINK_NOFOLLOW).is_ok();
-        if DECIDES.iter().any(|decides| name == *decides) && is_repository(is_there) {
+        let decides = DECIDES.iter().any(|decides| name == *decides) || holds_git_directories(dir);
+        if decides && is_repository(is_there) {
             return Some(dir.to_owned());
         }
         at = dir;
@@ -73,5 +75,24 @@ mod tests {
             Some(dir.path().to_owned())
         );
         assert_eq!(around(dir.path(), &dir.path().join("x")), None);
+    }
+
+    #[test]
+    fn the_git_directory_of_a_submodule_is_known_by_its_contents() {
+        let dir = tempfile::tempdir().unwrap();
+        let module = dir.path().join(".git/modules/libs/m");
+        std::fs::create_dir_all(&module).unwrap();
+        let index = module.join("index");
+        assert_eq!(around(dir.path(), &index), None);
+        write(module.join("HEAD"), "").unwrap();
+        create_dir(module.join("refs")).unwrap();
+        create_dir(module.join("objects")).unwrap();
+        assert_eq!(around(dir.path(), &index), Some(module.clone()));
+        // A directory above it is none, and neither is one of another place.
+        assert_eq!(around(dir.path(), &dir.path().join(".git/modules/libs/x")), None);
+        assert_eq!(around(dir.path(), &dir.path().join(".git/modules/index")), None);
+        let nested = module.join("modules/inner");
+        std::fs::create_dir_all(&nested).unwrap();
+        assert_eq!(around(dir.path(), &nested.join("index")), Some(module));
     }
 }

@@ -1,9 +1,11 @@
-//! Replaces a repository's configuration or its packed references, after checking the content, by a copy that no other
-//! process can write.
+//! Replaces a repository's configuration, its packed references, or the steps of an operation, after checking the content, by
+//! a copy that no other process can write.
 
 use super::places::Checked;
 use super::resolve::Named;
-use agentd_protected::{check_config_change, check_packed_refs, may_remove_config};
+use agentd_protected::{
+    ConfigChange, check_config_change, check_options, check_packed_refs, check_steps, may_remove_config,
+};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, fstat, openat, renameat, unlinkat};
 use rustix::io::Errno;
@@ -15,8 +17,17 @@ impl Checked {
     /// The largest file to check.
     const fn max_bytes(self) -> u64 {
         match self {
-            Self::Config => 1 << 20,
-            Self::PackedRefs => 64 << 20,
+            Self::Config | Self::Options => 1 << 20,
+            Self::PackedRefs | Self::Steps => 64 << 20,
+        }
+    }
+
+    fn check(self, old: &str, new: &str) -> Result<(), ConfigChange> {
+        match self {
+            Self::Config => check_config_change(old, new),
+            Self::PackedRefs => check_packed_refs(old, new),
+            Self::Steps => check_steps(old, new),
+            Self::Options => check_options(old, new),
         }
     }
 }
@@ -35,11 +46,7 @@ pub(super) fn replace(what: Checked, from: &Named, to: &Named) -> Result<(), Err
         Err(Errno::NOENT) => String::new(),
         Err(errno) => return Err(errno),
     };
-    let checked = match what {
-        Checked::Config => check_config_change(&old, &new),
-        Checked::PackedRefs => check_packed_refs(&old, &new),
-    };
-    checked.map_err(|_| Errno::ACCESS)?;
+    what.check(&old, &new).map_err(|_| Errno::ACCESS)?;
     match unlinkat(&to.dir, COPY, AtFlags::empty()) {
         Ok(()) | Err(Errno::NOENT) => {}
         Err(errno) => return Err(errno),

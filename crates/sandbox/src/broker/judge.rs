@@ -41,12 +41,13 @@ pub(super) fn judge(act: Act, spot: Spot) -> Result<(), Errno> {
     match (act, spot) {
         (_, Spot::Guarded { class, .. }) => guarded(act, class),
         (_, Spot::Loose) => Ok(()),
+        (Act::Mode { .. } | Act::Describe, Spot::Kept) => Err(FOREIGN),
         // Without these rights the session and its owner are locked out.
         (Act::Mode { of_owner: true }, Spot::Top) => Err(FOREIGN),
         (Act::Write | Act::Mode { .. } | Act::Describe, Spot::Top | Spot::Nameless) => Ok(()),
         (Act::Write, Spot::Device) => Ok(()),
         (Act::Mode { .. } | Act::Describe, Spot::Device | Spot::Outside) => Err(FOREIGN),
-        (_, Spot::Outside | Spot::Device | Spot::Top | Spot::Nameless) => Err(PROTECTED),
+        (_, Spot::Outside | Spot::Device | Spot::Kept | Spot::Top | Spot::Nameless) => Err(PROTECTED),
     }
 }
 
@@ -57,16 +58,21 @@ fn guarded(act: Act, class: Class) -> Result<(), Errno> {
         (Act::MakeSymlink, Class::GitData) => Err(PROTECTED),
         (_, Class::Free | Class::GitData | Class::GitSetup) => Ok(()),
         // `git init` tests whether the file system keeps modes.
-        (Act::Mode { .. }, Class::GitConfig | Class::GitPackedRefs) => Ok(()),
-        // They are objects' names; without them a repository is not another one.
-        (Act::Remove, Class::GitPackedRefs) => Ok(()),
-        (Act::MakeDirectory | Act::RemoveDirectory, Class::GitDirectory) => Ok(()),
+        (Act::Mode { .. }, Class::GitConfig | Class::GitPackedRefs | Class::GitSteps | Class::GitOptions) => {
+            Ok(())
+        }
+        // They are objects' names, and notes about an operation; without them a repository is not another one.
+        (Act::Remove, Class::GitPackedRefs | Class::GitSteps | Class::GitOptions) => Ok(()),
+        (Act::MakeDirectory | Act::RemoveDirectory, Class::GitDirectory | Class::GitOperation) => Ok(()),
         (Act::Mode { .. } | Act::Describe, _) => Err(FOREIGN),
         (
             _,
             Class::GitConfig
             | Class::GitDirectory
             | Class::GitPackedRefs
+            | Class::GitOperation
+            | Class::GitSteps
+            | Class::GitOptions
             | Class::GitOfMaker
             | Class::Protected(_),
         ) => Err(PROTECTED),
@@ -80,8 +86,8 @@ pub(super) fn judge_move(kind: Kind, from: Spot, to: Spot) -> Result<(), Errno> 
     match kind {
         // Their contents would arrive without a check of their names.
         Kind::Directory if to.is_in_git() => Err(PROTECTED),
-        // `mv` then copies, and each name is checked.
-        Kind::Directory if is_guarded(to) && !is_guarded(from) => Err(Errno::XDEV),
+        // `mv` then copies, and each name is checked. Among git's data most names are free.
+        Kind::Directory if is_guarded(to) && (!is_guarded(from) || from.is_in_git()) => Err(Errno::XDEV),
         Kind::Symlink => judge(Act::MakeSymlink, to),
         Kind::Directory | Kind::File => Ok(()),
     }
@@ -92,7 +98,7 @@ pub(super) fn judge_link(kind: Kind, from: Spot, to: Spot) -> Result<(), Errno> 
     match from {
         Spot::Outside | Spot::Device => return Err(Errno::XDEV),
         Spot::Nameless => {}
-        Spot::Loose | Spot::Guarded { .. } | Spot::Top => judge(Act::Write, from)?,
+        Spot::Loose | Spot::Guarded { .. } | Spot::Kept | Spot::Top => judge(Act::Write, from)?,
     }
     judge(
         if kind == Kind::Symlink {
@@ -228,7 +234,8 @@ mod tests {
     #[test]
     fn a_worktree_writes_data_in_its_repository_and_no_settings() {
         let places = Places::new("/w/app".into(), Vec::new(), ProtectedPaths::default());
-        let places = places.with_repository(Some("/src/app/.git".into()));
+        let places =
+            places.with_repository(Some("/src/app/.git".into()), vec!["/src/app/.git/objects".into()]);
         let write = |path: &str| judge(Act::Write, places.locate(Path::new(path)));
         for path in [
             "/src/app/.git/objects/ab/c",
@@ -249,9 +256,18 @@ mod tests {
         ] {
             assert!(write(path).is_err(), "{path}");
         }
+        for (path, is_lock) in [
+            ("packed-refs.lock", true),
+            ("packed-refs", false),
+            ("index.lock", false),
+        ] {
+            let path = Path::new("/src/app/.git").join(path);
+            assert_eq!(places.is_lock_of_references(&path), is_lock, "{}", path.display());
+        }
+        assert!(!places.is_lock_of_references(Path::new("/w/app/.git/packed-refs.lock")));
         // Also where the temporary directory is around it.
         let places = Places::new("/w/app".into(), vec!["/tmp".into()], ProtectedPaths::default());
-        let places = places.with_repository(Some("/tmp/app/.git".into()));
+        let places = places.with_repository(Some("/tmp/app/.git".into()), Vec::new());
         let write = |path: &str| judge(Act::Write, places.locate(Path::new(path)));
         assert!(write("/tmp/app/.git/objects/info/alternates").is_err());
         assert_eq!(write("/tmp/app/.git/objects/ab/c"), Ok(()));

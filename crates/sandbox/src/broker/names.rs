@@ -27,7 +27,10 @@ impl Broker {
         Err(match named.stat() {
             Ok(_) if matches!(act, Act::Make | Act::MakeDirectory | Act::MakeSymlink) => Errno::EXIST,
             Err(missing) if removes => missing,
-            Ok(_) | Err(_) => errno,
+            Ok(_) | Err(_) => {
+                self.refused.note(spot.refusal());
+                errno
+            }
         })
     }
 
@@ -101,9 +104,9 @@ impl Broker {
             && flags.is_empty()
         {
             judge(Act::Remove, here)?;
-            return config::replace(what, &from, &to);
+            return self.noted(there, config::replace(what, &from, &to));
         }
-        judge_move(kind, here, there)?;
+        self.noted(there, judge_move(kind, here, there))?;
         self.may_carry(kind, &from, &to)?;
         if flags.contains(RenameFlags::EXCHANGE) {
             let other = FileType::from_raw_mode(to.stat()?.st_mode);
@@ -117,6 +120,14 @@ impl Broker {
         renameat_with(&from.dir, &from.name, &to.dir, &to.name, flags)
     }
 
+    /// Notes for the command's result why git may not write at a spot.
+    fn noted(&self, spot: Spot, done: Result<(), Errno>) -> Result<(), Errno> {
+        if done == Err(Errno::ACCESS) {
+            self.refused.note(spot.refusal());
+        }
+        done
+    }
+
     pub(super) fn remove(&self, target: Target<'_>, at: At, flags: AtFlags) -> Result<(), Errno> {
         if !AtFlags::REMOVEDIR.contains(flags) {
             return Err(Errno::INVAL);
@@ -127,6 +138,10 @@ impl Broker {
             (Act::RemoveDirectory, Errno::INVAL)
         };
         let named = Start::read(target, at)?.named(none)?;
+        if self.places.is_lock_of_references(&named.path) {
+            // It has no name, or is another's.
+            return named.stat().and(Err(Errno::ACCESS));
+        }
         if act == Act::Remove && self.spot(&named.path).checked() == Some(Checked::Config) {
             config::may_remove(&named)?;
         } else {

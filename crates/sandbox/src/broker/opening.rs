@@ -3,10 +3,11 @@
 use super::Broker;
 use super::call::At;
 use super::judge::{Act, judge};
+use super::places::Checked;
 use super::resolve::{Named, Object, Start, dangling, followed};
 use super::target::{Target, magic};
 use rustix::fd::OwnedFd;
-use rustix::fs::{FileType, Mode, OFlags, open, openat};
+use rustix::fs::{FileType, MemfdFlags, Mode, OFlags, memfd_create, open, openat};
 use rustix::io::Errno;
 
 /// The maximum number of links to follow.
@@ -17,6 +18,11 @@ const TRIES: usize = 4;
 const UNNAMED: OFlags = OFlags::TMPFILE.difference(OFlags::DIRECTORY);
 /// Flags that only matter for finding the file, which is done.
 const FINDING: OFlags = OFlags::CREATE.union(OFlags::EXCL).union(OFlags::NOFOLLOW);
+/// Creates a file to which nothing can be written.
+const EMPTY: OFlags = OFlags::RDONLY
+    .union(OFlags::CREATE)
+    .union(OFlags::EXCL)
+    .union(ALWAYS);
 /// For terminals: this process must not acquire one as its controlling terminal.
 const ALWAYS: OFlags = OFlags::CLOEXEC.union(OFlags::NOCTTY);
 
@@ -82,8 +88,16 @@ impl Broker {
             if follow && dangling(named)?.is_some() {
                 return Err(Errno::NOENT);
             }
-            self.may_name(Act::Make, named)?;
             let made = mode.difference(target.umask());
+            if self.is_new_config(named) {
+                let opened = openat(&named.dir, &named.name, EMPTY, made);
+                return opened.map(Opened::File);
+            }
+            if self.places.is_lock_of_references(&named.path) {
+                // Nothing can be written there, so there is nothing to lock.
+                return memfd_create(c"packed-refs.lock", MemfdFlags::CLOEXEC).map(Opened::File);
+            }
+            self.may_name(Act::Make, named)?;
             let flags = flags | OFlags::EXCL | ALWAYS;
             match openat(&named.dir, &named.name, flags, made) {
                 Err(Errno::EXIST) if !exclusive => {}
@@ -91,6 +105,13 @@ impl Broker {
             }
         }
         Err(Errno::AGAIN)
+    }
+
+    /// Whether this is the missing configuration of a repository that the session made. Libgit2, and so `cargo init`, creates it
+    /// empty and then replaces it. An empty one decides nothing.
+    fn is_new_config(&self, named: &Named) -> bool {
+        let is_config = self.spot(&named.path).checked() == Some(Checked::Config);
+        is_config && named.path.parent().is_some_and(|git_dir| self.made.has(git_dir))
     }
 
     /// Opens exactly the file that was found.

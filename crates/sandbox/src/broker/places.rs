@@ -1,10 +1,9 @@
 //! Classifies paths: which places commands may write, and which names in them are protected.
 
+use crate::git_refusals::GitRefusal;
 use agentd_protected::{Class, ProtectedPaths, Reason};
 use std::path::{Path, PathBuf};
 
-/// Commands leave it as it is.
-const KEPT: Class = Class::Protected(Reason::GitMetadata);
 /// A path that a rule forbids to write.
 pub(super) const DENIED: Spot = Spot::Guarded {
     class: Class::Protected(Reason::Denied),
@@ -18,6 +17,10 @@ pub(super) enum Checked {
     Config,
     /// Its packed references.
     PackedRefs,
+    /// The steps that are left of an operation.
+    Steps,
+    /// The options of a series of picks.
+    Options,
 }
 
 /// The class of a path.
@@ -35,6 +38,8 @@ pub(super) enum Spot {
         /// At or below an exception: names that are protected elsewhere are free.
         excepted: bool,
     },
+    /// In a repository that commands leave as it is.
+    Kept,
     /// The top of a place.
     Top,
     /// It never had a name, or has none any more: pipes, sockets, files in memory.
@@ -51,24 +56,40 @@ impl Spot {
                 | Class::GitDirectory
                 | Class::GitConfig
                 | Class::GitPackedRefs
+                | Class::GitOperation
+                | Class::GitSteps
+                | Class::GitOptions
                 | Class::GitOfMaker => true,
                 Class::Free | Class::Protected(_) => false,
             },
-            Self::Outside | Self::Device | Self::Loose | Self::Top | Self::Nameless => false,
+            Self::Outside | Self::Device | Self::Loose | Self::Kept | Self::Top | Self::Nameless => false,
         }
     }
 
     /// The check of a file that is replaced as a whole, if it is such a file.
     pub(super) const fn checked(self) -> Option<Checked> {
+        let Self::Guarded { class, .. } = self else {
+            return None;
+        };
+        match class {
+            Class::GitConfig => Some(Checked::Config),
+            Class::GitPackedRefs => Some(Checked::PackedRefs),
+            Class::GitSteps => Some(Checked::Steps),
+            Class::GitOptions => Some(Checked::Options),
+            _ => None,
+        }
+    }
+
+    /// Why git may not write here, if it is a place that git writes to.
+    pub(super) const fn refusal(self) -> Option<GitRefusal> {
         match self {
-            Self::Guarded {
-                class: Class::GitConfig,
-                ..
-            } => Some(Checked::Config),
-            Self::Guarded {
-                class: Class::GitPackedRefs,
-                ..
-            } => Some(Checked::PackedRefs),
+            Self::Kept => Some(GitRefusal::Kept),
+            Self::Guarded { class, .. } => match class {
+                Class::GitConfig => Some(GitRefusal::Setting),
+                Class::GitSteps | Class::GitOptions => Some(GitRefusal::Steps),
+                Class::Protected(Reason::GitMetadata) => Some(GitRefusal::Metadata),
+                _ => None,
+            },
             _ => None,
         }
     }
@@ -81,8 +102,8 @@ impl Spot {
         };
         let class = match class {
             Class::GitOfMaker if made => Class::GitSetup,
-            Class::GitOfMaker => KEPT,
-            _ if keeps && !made && !excepted && self.is_in_git() => KEPT,
+            _ if keeps && !made && !excepted && self.is_in_git() => return Self::Kept,
+            Class::GitOfMaker => Class::Protected(Reason::GitMetadata),
             class => class,
         };
         Self::Guarded { class, excepted }
@@ -97,6 +118,8 @@ pub(super) struct Places {
     protected: ProtectedPaths,
     /// The git directory that the working directory is a worktree of.
     repository: Option<PathBuf>,
+    /// What of it commands may write.
+    written: Vec<PathBuf>,
 }
 
 impl Places {
@@ -107,13 +130,18 @@ impl Places {
             loose,
             protected,
             repository: None,
+            written: Vec::new(),
         }
     }
 
-    /// Also classifies the git directory that the working directory is a worktree of. Landlock decides what of it may be
-    /// written at all.
-    pub(super) fn with_repository(self, repository: Option<PathBuf>) -> Self {
-        Self { repository, ..self }
+    /// Also classifies the git directory that the working directory is a worktree of, and of which commands write only in some
+    /// directories; real paths. Landlock decides that, too.
+    pub(super) fn with_repository(self, repository: Option<PathBuf>, written: Vec<PathBuf>) -> Self {
+        Self {
+            repository,
+            written,
+            ..self
+        }
     }
 
     /// Classifies a real path.
@@ -156,9 +184,24 @@ impl Places {
         }
     }
 
-    /// Whether commands leave the repositories as they are that were there before the session.
-    pub(super) const fn keeps_git(&self) -> bool {
-        self.protected.keeps_git()
+    /// Whether commands leave the repository as it is that a path of a git directory is in, unless they made it.
+    pub(super) fn keeps(&self, path: &Path) -> bool {
+        if self.repository_of(path).is_some() {
+            return !self.written.iter().any(|written| path.starts_with(written));
+        }
+        self.protected.keeps_git() && path.starts_with(&self.guarded)
+    }
+
+    /// Whether this is the lock of the references of a repository elsewhere, which commands may not write. Git takes it to
+    /// remove notes of a worktree, such as `CHERRY_PICK_HEAD`, too.
+    pub(super) fn is_lock_of_references(&self, path: &Path) -> bool {
+        let repository = self.repository.as_ref().filter(|_| !self.written.is_empty());
+        repository.is_some_and(|git| path.strip_prefix(git) == Ok(Path::new("packed-refs.lock")))
+    }
+
+    /// The repository of which the working directory is a worktree, if a path is in it.
+    pub(super) fn repository_of(&self, path: &Path) -> Option<&Path> {
+        self.repository.as_deref().filter(|git| path.starts_with(git))
     }
 
     /// Whether rules forbid to write any path.

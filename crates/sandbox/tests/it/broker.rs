@@ -6,6 +6,7 @@ mod attacks;
 mod denied;
 mod descriptors;
 mod git_attacks;
+mod git_table;
 mod sockets;
 mod works;
 mod world;
@@ -23,6 +24,11 @@ use descriptors::{
     redteam_a_descriptor_that_changes_meanwhile_is_judged_as_it_is_used,
     redteam_descriptors_change_no_file_outside,
 };
+use git_table::{
+    git_works_or_says_why_not_in_a_repository_of_the_session,
+    git_works_or_says_why_not_in_a_repository_that_is_kept,
+    git_works_or_says_why_not_in_a_repository_that_is_not_kept,
+};
 use sockets::{
     i6_a_connection_that_waits_holds_nobody_up, i7_without_a_broker_there_are_no_unix_sockets,
     listeners_of_the_session_are_reached, redteam_a_listener_is_judged_as_it_is_reached,
@@ -31,7 +37,7 @@ use sockets::{
 use std::path::Path;
 use std::time::Duration;
 use tokio::sync::OnceCell;
-use world::{World, find_out, is_here, repository};
+use world::{World, find_out, is_here, repository, with_submodule};
 
 pub(crate) fn group() -> Group {
     let all: &[Case] = &cases_with![
@@ -39,6 +45,12 @@ pub(crate) fn group() -> Group {
         what_commands_do_with_files_works,
         files_are_opened_as_the_kernel_opens_them,
         git_works_in_a_repository_that_was_there,
+        git_works_or_says_why_not_in_a_repository_that_is_kept,
+        git_works_or_says_why_not_in_a_repository_that_is_not_kept,
+        git_works_or_says_why_not_in_a_repository_of_the_session,
+        redteam_git_no_operation_under_way_runs_programs,
+        redteam_git_no_git_directory_of_a_submodule_runs_programs,
+        redteam_git_a_kept_repository_has_no_exceptions,
         redteam_26_no_command_writes_what_git_or_an_editor_runs,
         redteam_27_no_repository_runs_programs,
         repositories_are_made_and_cloned,
@@ -112,11 +124,15 @@ async fn all_work(found: &Findings, scripts: &[(&str, &str)]) {
 
 /// Each script says `yes` without a sandbox, and not inside one.
 async fn all_fail(found: &Findings, attacks: &[attacks::Attack]) {
+    all_fail_in(found, attacks, repository).await;
+}
+
+async fn all_fail_in(found: &Findings, attacks: &[attacks::Attack], prepare: fn(&Path)) {
     for (name, script, _source) in attacks {
-        let said = World::new(Open, repository).await.says(script).await;
+        let said = World::new(Open, prepare).await.says(script).await;
         assert!(said.contains("yes"), "control: {name}: {said}");
         for level in levels(found) {
-            let said = World::new(level, repository).await.says(script).await;
+            let said = World::new(level, prepare).await.says(script).await;
             assert!(!said.contains("yes"), "{level:?}: {name}: {said}");
         }
     }
@@ -227,6 +243,26 @@ async fn redteam_git_no_command_changes_a_repository_that_was_there(found: Findi
             said.contains("yes"),
             "control: without the setting: {level:?}: {said}"
         );
+    }
+}
+
+async fn redteam_git_no_operation_under_way_runs_programs(found: Findings) {
+    all_fail(&found, git_attacks::OPERATIONS).await;
+}
+
+async fn redteam_git_no_git_directory_of_a_submodule_runs_programs(found: Findings) {
+    all_fail_in(&found, git_attacks::SUBMODULES, with_submodule).await;
+}
+
+/// A branch may have a name that is an exception elsewhere.
+async fn redteam_git_a_kept_repository_has_no_exceptions(found: Findings) {
+    let script = "git branch build && echo yes; mkdir -p .git/refs/heads/target && echo yes; echo x > .git/refs/heads/dist && echo yes";
+    let said = World::new(Open, repository).await.says(script).await;
+    assert!(said.contains("yes"), "control: {said}");
+    for level in levels(&found) {
+        let world = World::with(level, keeping(), repository).await.unwrap();
+        let said = world.says(script).await;
+        assert!(!said.contains("yes"), "{level:?}: {said}");
     }
 }
 

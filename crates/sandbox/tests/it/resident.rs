@@ -2,8 +2,8 @@
 
 use agentd_process_tests::{Case, Group, cases, is_gone};
 use agentd_sandbox::{
-    CaptureLimits, CollectSpec, Collected, CommandSpec, Environment, Exit, Heard, SandboxError, Warden,
-    WardenSlot, WardenSpec,
+    CaptureLimits, CollectSpec, Collected, CommandSpec, Environment, Exit, GitRefusals, Heard, SandboxError,
+    Warden, WardenSlot, WardenSpec,
 };
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -110,6 +110,7 @@ async fn a_command_gives_its_output_and_its_exit_code() {
                 code: Some(3),
                 signal: None,
                 exceeded: None,
+                refused: GitRefusals::default(),
             }
         )
     );
@@ -120,6 +121,7 @@ async fn a_command_gives_its_output_and_its_exit_code() {
             code: None,
             signal: Some(9),
             exceeded: None,
+            refused: GitRefusals::default(),
         }
     );
 }
@@ -511,6 +513,7 @@ async fn an_idle_warden_is_let_go_and_a_busy_one_is_not() {
             code: None,
             signal: Some(9),
             exceeded: None,
+            refused: GitRefusals::default(),
         }
     );
     assert!(!slot.release_idle(Duration::from_secs(3600)));
@@ -554,6 +557,7 @@ async fn a_command_that_is_talked_with_has_three_pipes() {
             code: Some(3),
             signal: None,
             exceeded: None,
+            refused: GitRefusals::default(),
         }
     );
     // The end may arrive before the last output; what arrived is correct.

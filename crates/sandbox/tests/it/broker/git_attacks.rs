@@ -183,6 +183,151 @@ pub(super) const DISGUISES: &[Attack] = &[
     ),
 ];
 
+/// What a person's `git rebase --continue` or `git cherry-pick --continue` would run.
+pub(super) const OPERATIONS: &[Attack] = &[
+    (
+        "a step that runs a program",
+        "mkdir .git/rebase-merge; echo 'exec touch ran' > .git/rebase-merge/git-rebase-todo && echo yes",
+        "git-rebase(1), --exec",
+    ),
+    (
+        "a step, moved",
+        "mkdir .git/rebase-merge; echo 'x touch ran' > t && mv t .git/rebase-merge/git-rebase-todo && echo yes",
+        OURS,
+    ),
+    (
+        "a step, through the lock",
+        "mkdir .git/rebase-merge; cd .git/rebase-merge && echo 'exec touch ran' > git-rebase-todo.lock && mv git-rebase-todo.lock git-rebase-todo && echo yes",
+        OURS,
+    ),
+    (
+        "a step, through a lock that is still open",
+        "mkdir .git/rebase-merge; cd .git/rebase-merge && exec 5> git-rebase-todo.lock && mv git-rebase-todo.lock git-rebase-todo && echo 'exec touch ran' >&5 && grep -q exec git-rebase-todo && echo yes",
+        OURS,
+    ),
+    (
+        "a step, linked",
+        "mkdir .git/rebase-merge; echo 'exec touch ran' > t && ln t .git/rebase-merge/git-rebase-todo && echo yes",
+        OURS,
+    ),
+    (
+        "a step, by a link",
+        "mkdir .git/rebase-merge; echo 'exec touch ran' > t && ln -s ../../t .git/rebase-merge/git-rebase-todo && echo yes",
+        OURS,
+    ),
+    (
+        "a step, exchanged",
+        "mkdir .git/rebase-merge; cd .git/rebase-merge && echo pick > done && mv done git-rebase-todo && echo 'exec touch ran' > done && \
+         perl -e 'syscall(316, -100, my $a = \"done\", -100, my $b = \"git-rebase-todo\", 2) == 0 and print \"yes\"'",
+        "renameat2(2): RENAME_EXCHANGE",
+    ),
+    (
+        "steps that come with a directory",
+        "mkdir r && echo 'exec touch ran' > r/git-rebase-todo && mv -T r .git/rebase-merge && grep -q exec .git/rebase-merge/git-rebase-todo && echo yes",
+        OURS,
+    ),
+    (
+        "a step that writes any reference",
+        "mkdir .git/rebase-merge; echo 'update-ref refs/replace/x' > t && mv t .git/rebase-merge/git-rebase-todo && echo yes",
+        "git-rebase(1), --update-refs",
+    ),
+    (
+        "a strategy that is a program",
+        "mkdir .git/rebase-merge; echo 'x/../../evil' > .git/rebase-merge/strategy && echo yes",
+        "git runs git-merge-STRATEGY",
+    ),
+    (
+        "a strategy of a series of picks",
+        "mkdir .git/sequencer; printf '[options]\\n\\tstrategy = x/../../evil\\n' > o && mv o .git/sequencer/opts && echo yes",
+        "git runs git-merge-STRATEGY",
+    ),
+    (
+        "a key that is an argument",
+        "mkdir .git/rebase-merge; echo '-Sx' > .git/rebase-merge/gpg_sign_opt && echo yes",
+        "git-rebase(1), --gpg-sign",
+    ),
+    (
+        "options of patches",
+        "mkdir .git/rebase-apply; echo \"'--unsafe-paths'\" > .git/rebase-apply/apply-opt && echo yes",
+        "git-apply(1), --unsafe-paths",
+    ),
+    (
+        "tasks that come out of git's data",
+        "mkdir -p .git/refs/heads/d/.vscode && echo '{}' > .git/refs/heads/d/.vscode/tasks.json && mv .git/refs/heads/d d && test -e d/.vscode/tasks.json && echo yes",
+        OURS,
+    ),
+    (
+        "tasks that come out of a repository of the session",
+        "git init -q made && mkdir -p made/.git/refs/heads/d/.vscode && echo '{}' > made/.git/refs/heads/d/.vscode/tasks.json && \
+         mv made/.git/refs/heads/d d && test -e d/.vscode/tasks.json && echo yes",
+        OURS,
+    ),
+];
+
+/// What decides what git runs in a submodule.
+pub(super) const SUBMODULES: &[Attack] = &[
+    (
+        "a hook of a submodule",
+        "mkdir -p .git/modules/lib/hooks && echo x > .git/modules/lib/hooks/pre-commit && echo yes",
+        "CVE-2024-32002",
+    ),
+    (
+        "settings of a submodule",
+        "git -C lib config core.fsmonitor 'touch ran' && echo yes",
+        OURS,
+    ),
+    (
+        "settings of a submodule by hand",
+        "printf '[core]\\n\\tfsmonitor = x\\n' > c && mv -f c .git/modules/lib/config && echo yes",
+        OURS,
+    ),
+    (
+        "the common directory of a submodule",
+        "echo /tmp > .git/modules/lib/commondir && echo yes",
+        OURS,
+    ),
+    (
+        "objects of elsewhere for a submodule",
+        "mkdir -p .git/modules/lib/objects/info; echo /tmp > .git/modules/lib/objects/info/alternates && echo yes",
+        "CVE-2022-39253",
+    ),
+    (
+        "another submodule",
+        "mkdir -p .git/modules/other && echo yes",
+        OURS,
+    ),
+    (
+        "a repository among the objects of a submodule",
+        "cd .git/modules/lib/objects && mkdir -p info objects refs && echo x > HEAD; echo /tmp > info/alternates && echo yes",
+        OURS,
+    ),
+    (
+        "a repository above a submodule",
+        "cd .git/modules && mkdir objects refs && echo x > HEAD && echo yes",
+        OURS,
+    ),
+    (
+        "replace in a submodule",
+        "git -C lib update-ref refs/replace/$(git -C lib rev-parse HEAD) HEAD && echo yes",
+        "git-replace(1)",
+    ),
+    (
+        "ignored files of a submodule",
+        "echo '*' >> .git/modules/lib/info/exclude && echo yes",
+        "gitignore(5)",
+    ),
+    (
+        "where a submodule lies",
+        "echo 'gitdir: ../evil' > lib/.git && echo yes",
+        "gitrepository-layout(5)",
+    ),
+    (
+        "the git directory of a submodule, moved away",
+        "mv .git/modules/lib old && echo yes",
+        OURS,
+    ),
+];
+
 /// What a person's next `git stash`, `git checkout` or `git commit` would write into the directory, or where it goes.
 pub(super) const PLANTS: &[Attack] = &[
     (

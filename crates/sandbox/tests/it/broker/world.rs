@@ -3,7 +3,7 @@
 use agentd_protected::ProtectedPaths;
 use agentd_protocol::SandboxLevel;
 use agentd_sandbox::{
-    Bounds, CaptureLimits, CollectSpec, CommandSpec, Confinement, Environment, Findings, ProbeSpec,
+    Bounds, CaptureLimits, CollectSpec, CommandSpec, Confinement, Environment, Exit, Findings, ProbeSpec,
     SandboxError, Warden, WardenSpec, probe, readable,
 };
 use std::path::{Path, PathBuf};
@@ -97,6 +97,11 @@ impl World {
 
     /// The script's whole output. `$OUT` is the place outside; commands may read `$OPEN`.
     pub(super) async fn says(&self, script: &str) -> String {
+        self.runs(script).await.0
+    }
+
+    /// The same, and how it ended.
+    pub(super) async fn runs(&self, script: &str) -> (String, Exit) {
         let place = |name: &str| self.dir.path().join(name).display().to_string();
         let command = CommandSpec {
             argv: ["bash", "-c", script].map(str::to_owned).to_vec(),
@@ -114,7 +119,8 @@ impl World {
         };
         let running = self.warden.run(command).await.unwrap();
         let done = running.collect(&spec, |_| {}).await.unwrap();
-        String::from_utf8_lossy(done.output.head()).trim().to_owned()
+        let said = String::from_utf8_lossy(done.output.head()).trim().to_owned();
+        (said, done.exit)
     }
 }
 
@@ -123,15 +129,28 @@ pub(super) fn repository(dir: &Path) {
     let script = "git init -q . && git config core.hooksPath no-hooks && git -c user.name=a -c user.email=a@b commit -q --allow-empty -m first && \
                   mkdir -p .git/modules/m/hooks .git/worktrees/t .git/info && touch .git/modules/m/config && \
                   echo ../.. > .git/worktrees/t/commondir && git init -q --bare fixture.git && echo 'b = 1' > AGENTS.md";
+    prepared(dir, script);
+}
+
+/// A repository with a submodule.
+pub(super) fn with_submodule(dir: &Path) {
+    repository(dir);
+    let script = "git init -q ../lib && git -C ../lib -c user.name=a -c user.email=a@b commit -q --allow-empty -m lib && \
+                  git -c protocol.file.allow=always submodule --quiet add $PWD/../lib lib";
+    prepared(dir, script);
+}
+
+/// Runs a script outside of the sandbox.
+pub(super) fn prepared(dir: &Path, script: &str) {
     let done = command("bash")
         .args(["-c", script])
         .env_clear()
         .env("PATH", std::env::var_os("PATH").unwrap())
         .env("HOME", "/nonexistent")
         .current_dir(dir)
-        .status()
+        .output()
         .unwrap();
-    assert!(done.success());
+    assert!(done.status.success(), "{script}: {done:?}");
 }
 
 #[expect(clippy::disallowed_methods, reason = "a person's action outside the sandbox")]
