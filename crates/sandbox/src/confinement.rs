@@ -40,6 +40,9 @@ pub struct Confinement {
     /// Which object stores commands must not read either; found when the warden starts.
     #[serde(skip)]
     pub history: DeniedHistory,
+    /// The identity of the daemon's network namespace; found when the warden starts.
+    #[serde(default)]
+    pub network_outside: Option<(u64, u64)>,
 }
 
 impl Confinement {
@@ -57,6 +60,7 @@ impl Confinement {
             workspaces: None,
             annex: Annex::default(),
             history: DeniedHistory::default(),
+            network_outside: None,
         }
     }
 

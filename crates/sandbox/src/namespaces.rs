@@ -7,6 +7,7 @@
 use crate::error::SandboxError;
 use crate::frame::{self, Report};
 use crate::mounts::View;
+use crate::workdir::identity;
 use crate::{privileges, root};
 use fork::{Fork, fork};
 use nix::sched::{CloneFlags, unshare};
@@ -22,6 +23,12 @@ use rustix::stdio::dup2_stdin;
 use rustix::thread::set_name;
 use std::fs::{self, File};
 use std::io::Write as _;
+use std::path::Path;
+
+/// The identity of this process's network namespace.
+pub(crate) fn network() -> Option<(u64, u64)> {
+    identity(Path::new("/proc/self/ns/net"))
+}
 
 /// Leaves the machine's namespaces. Returns the socket in the warden, and `None` in the holder, after the warden has
 /// exited.

@@ -5,7 +5,7 @@
 use crate::broker::{self, Broker};
 use crate::confinement::Confinement;
 use crate::git_refusals::{GitRefusals, GitRefused};
-use crate::{forwarder, landlocked, launch, privileges, processes, syscalls};
+use crate::{forwarder, landlocked, launch, namespaces, privileges, processes, syscalls};
 use agentd_protocol::SandboxLevel;
 use agentd_seccomp_notify::Listener;
 use nix::unistd::gettid;
@@ -164,6 +164,11 @@ fn no_listener(error: &io::Error) -> String {
 
 /// Confines the calling thread. `others` are threads of this process that no command may signal.
 fn confine(walls: &Confinement, workdir: &Path, network: bool, others: Vec<i32>) -> Result<u32, String> {
+    // What cannot be told counts as shared.
+    let own_network = match (namespaces::network(), walls.network_outside) {
+        (Some(inside), Some(outside)) => inside != outside,
+        _ => false,
+    };
     let abi = landlocked::restrict(walls, workdir, network)?;
     // This thread has the same sandbox as its commands, so only the check of its number protects it from them. Its parent
     // is the fork server, whose parent is the daemon.
@@ -178,8 +183,13 @@ fn confine(walls: &Confinement, workdir: &Path, network: bool, others: Vec<i32>)
         .chain(parent)
         .chain(above.filter(|pid| *pid > 1))
         .collect();
-    let unix = walls.level == SandboxLevel::Isolated && walls.broker;
-    syscalls::restrict(walls.level, syscalls::Sockets { unix, network }, &spared)?;
+    let isolated = walls.level == SandboxLevel::Isolated;
+    let allowed = syscalls::Sockets {
+        unix: isolated && walls.broker,
+        network,
+        interfaces: isolated && own_network,
+    };
+    syscalls::restrict(walls.level, allowed, &spared)?;
     Ok(abi)
 }
 

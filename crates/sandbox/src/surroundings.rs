@@ -7,6 +7,7 @@ use crate::error::SandboxError;
 use crate::history;
 use crate::keeper;
 use crate::linked;
+use crate::namespaces;
 use crate::slot::WardenSpec;
 use crate::workdir::real;
 use agentd_protected::named_by_git;
@@ -40,6 +41,7 @@ pub(crate) async fn with_git(spec: &WardenSpec, mut walls: Confinement) -> Resul
         source,
     })?;
     walls.annex = annex?;
+    walls.network_outside = namespaces::network();
     if walls.level == SandboxLevel::Isolated && walls.hidden.history().is_some() {
         let (hidden, workdir) = (walls.hidden.clone(), spec.workdir.clone());
         let inside = keeper::in_workdir(spec, move || hidden.found(&workdir)).await?;

@@ -47,6 +47,7 @@ const REFUSED: &[libc::c_long] = &[
     libc::SYS_process_vm_writev,
     libc::SYS_ptrace,
     libc::SYS_quotactl,
+    libc::SYS_quotactl_fd,
     libc::SYS_reboot,
     libc::SYS_request_key,
     libc::SYS_setdomainname,
@@ -116,17 +117,10 @@ const OPENS: &[(libc::c_long, u8, u8)] = &[(libc::SYS_openat, 2, 3)];
 const MAKING: [i32; 2] = [libc::O_CREAT, libc::O_TMPFILE & !libc::O_DIRECTORY];
 
 /// Their arguments are in memory, which a filter cannot read. Programs fall back to older calls.
-const UNSEEN: [libc::c_long; 5] = [
-    libc::SYS_clone3,
-    libc::SYS_openat2,
-    SYS_SETXATTRAT,
-    SYS_REMOVEXATTRAT,
-    SYS_FILE_SETATTR,
-];
-/// The same number on every architecture; the library that names the others does not know it yet.
-const SYS_SETXATTRAT: libc::c_long = 463;
-const SYS_REMOVEXATTRAT: libc::c_long = 466;
-const SYS_FILE_SETATTR: libc::c_long = 469;
+const UNSEEN: [libc::c_long; 2] = [libc::SYS_clone3, libc::SYS_openat2];
+/// The newest call that these rules were made for. Later ones have higher numbers, the same on all architectures: no rule
+/// would match them, so they do not exist here, and programs fall back to older calls.
+const NEWEST: libc::c_long = libc::SYS_mseal;
 
 /// With the position of the pid: allowed only for the caller itself (0). Landlock does not cover these.
 const ONLY_FOR_ITSELF: &[(libc::c_long, u8)] = &[
@@ -187,6 +181,8 @@ pub(crate) struct Sockets {
     pub(crate) unix: bool,
     /// TCP.
     pub(crate) network: bool,
+    /// Questions about network interfaces: only where all interfaces are the session's own.
+    pub(crate) interfaces: bool,
 }
 
 /// Restricts the calling thread. No command may ever signal the processes and threads in `spared`.
@@ -209,7 +205,7 @@ fn programs(
     };
     let unknown = UNSEEN.map(|call| (call, Vec::new())).into();
     Ok(vec![
-        no_foreign_numbers(),
+        only_known_numbers(),
         compile(unknown, libc::ENOSYS)?,
         // The broker cannot read a process that hides its memory, so hiding only appears to succeed.
         compile(hiding()?, 0)?,
@@ -307,6 +303,9 @@ fn refusals(level: SandboxLevel, spared: &[i32]) -> Result<Rules, seccompiler::B
 /// Refuses sockets of all families but Unix; with a network proxy, TCP is allowed as well. Landlock does not prevent
 /// connecting to a Unix socket in the file system, so without the broker these are refused, too.
 ///
+/// Of netlink only the protocol about interfaces, addresses and routes exists, for `getifaddrs`. A filter does not see what is
+/// sent there, but the kernel carries out changes only for who has capabilities in the network namespace, which commands lack.
+///
 /// Unix datagrams are refused at every level, also as pairs, which accept another address later: `sendmsg` has it in memory,
 /// which no filter sees, and all its other users would have to wait for the broker.
 fn sockets(allowed: Sockets) -> Result<Rules, seccompiler::BackendError> {
@@ -315,7 +314,7 @@ fn sockets(allowed: Sockets) -> Result<Rules, seccompiler::BackendError> {
         let value = u64::from(value.unsigned_abs());
         SeccompCondition::new(position, SeccompCmpArgLen::Dword, operator, value)
     };
-    let (unix, inet) = (libc::AF_UNIX, libc::AF_INET);
+    let (unix, inet, netlink) = (libc::AF_UNIX, libc::AF_INET, libc::AF_NETLINK);
     let refuse = |family, kinds: &[i32]| {
         let kinds = kinds.iter().map(|kind| {
             let kind = condition(1, MaskedEq(KIND_OF_SOCKET), *kind)?;
@@ -323,11 +322,16 @@ fn sockets(allowed: Sockets) -> Result<Rules, seccompiler::BackendError> {
         });
         kinds.collect::<Result<Vec<_>, _>>()
     };
-    let mut socket = vec![SeccompRule::new(if allowed.network {
-        vec![condition(0, Ne, unix)?, condition(0, Ne, inet)?]
-    } else {
-        vec![condition(0, Ne, unix)?]
-    })?];
+    let mut others = vec![condition(0, Ne, unix)?];
+    if allowed.network {
+        others.push(condition(0, Ne, inet)?);
+    }
+    if allowed.interfaces {
+        others.push(condition(0, Ne, netlink)?);
+    }
+    let mut socket = vec![SeccompRule::new(others)?];
+    let others = vec![condition(0, Eq, netlink)?, condition(2, Ne, libc::NETLINK_ROUTE)?];
+    socket.push(SeccompRule::new(others)?);
     socket.extend(refuse(inet, &NO_STREAMS)?);
     // The kernel makes a Unix socket of the kind raw a datagram socket.
     let datagrams = [libc::SOCK_DGRAM, libc::SOCK_RAW];
@@ -343,19 +347,19 @@ fn sockets(allowed: Sockets) -> Result<Rules, seccompiler::BackendError> {
     ]))
 }
 
-/// On x86_64 the x32 calls have separate numbers, from here on, which no rule would match. Elsewhere there are none.
-fn no_foreign_numbers() -> BpfProgram {
+/// Calls with a number above the newest do not exist. On x86_64 the x32 calls have numbers far above.
+fn only_known_numbers() -> BpfProgram {
     use seccompiler::sock_filter;
     const LOAD: u16 = 0x20;
-    const JUMP_IF_AT_LEAST: u16 = 0x35;
+    const JUMP_IF_ABOVE: u16 = 0x25;
     const RETURN: u16 = 0x06;
-    const FOREIGN: u32 = 0x4000_0000;
     const REFUSE: u32 = 0x0005_0000 | libc::ENOSYS.unsigned_abs();
     const ALLOW: u32 = 0x7fff_0000;
     let step = |code, jt, jf, k| sock_filter { code, jt, jf, k };
     vec![
         step(LOAD, 0, 0, 0),
-        step(JUMP_IF_AT_LEAST, 0, 1, FOREIGN),
+        // It fits. If it did not, no call would exist.
+        step(JUMP_IF_ABOVE, 0, 1, u32::try_from(NEWEST).unwrap_or(0)),
         step(RETURN, 0, 0, REFUSE),
         step(RETURN, 0, 0, ALLOW),
     ]

@@ -21,6 +21,8 @@ pub(super) enum Address {
     Unnamed,
     /// TCP.
     Inet(SocketAddrV4),
+    /// A netlink socket, by the number that it asks for.
+    Netlink(u32),
     /// No address: a connection ends.
     Unspecified,
 }
@@ -48,8 +50,19 @@ impl Address {
                     u16::from_be_bytes(*port),
                 )))
             }
+            libc::AF_NETLINK => netlink(rest),
             _ => Err(Errno::AFNOSUPPORT),
         }
+    }
+}
+
+/// An address after its family: two bytes of padding, the number, and the groups that it listens to, which must be none.
+fn netlink(rest: &[u8]) -> Result<Address, Errno> {
+    let (numbers, _) = rest.get(2..).unwrap_or_default().as_chunks::<4>();
+    match numbers {
+        [number, [0, 0, 0, 0], ..] => Ok(Address::Netlink(u32::from_ne_bytes(*number))),
+        [_, _, ..] => Err(Errno::PERM),
+        _ => Err(Errno::INVAL),
     }
 }
 
@@ -87,6 +100,22 @@ mod tests {
         assert_eq!(Address::parse(&inet[..15]), Err(Errno::INVAL));
         assert_eq!(Address::parse(&[0; 16]), Ok(Address::Unspecified));
         assert_eq!(Address::parse(&[1]), Err(Errno::INVAL));
-        assert_eq!(Address::parse(&family(libc::AF_NETLINK)), Err(Errno::AFNOSUPPORT));
+        assert_eq!(Address::parse(&family(libc::AF_INET6)), Err(Errno::AFNOSUPPORT));
+    }
+
+    #[test]
+    fn a_netlink_socket_listens_to_no_group() {
+        let netlink = |rest: &[u8]| {
+            let family = u16::try_from(libc::AF_NETLINK).unwrap().to_ne_bytes();
+            Address::parse(&[&family, rest].concat())
+        };
+        assert_eq!(netlink(&[0; 10]), Ok(Address::Netlink(0)));
+        assert_eq!(
+            netlink(&[&[0; 2], &7_u32.to_ne_bytes()[..], &[0; 4]].concat()),
+            Ok(Address::Netlink(7))
+        );
+        assert_eq!(netlink(&[0, 0, 0, 0, 0, 0, 1, 0, 0, 0]), Err(Errno::PERM));
+        assert_eq!(netlink(&[0; 9]), Err(Errno::INVAL));
+        assert_eq!(netlink(&[]), Err(Errno::INVAL));
     }
 }

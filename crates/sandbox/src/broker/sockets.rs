@@ -11,6 +11,7 @@ use agentd_seccomp_notify::Listener;
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{FileType, Mode, OFlags, fcntl_getfl, fstat, openat};
 use rustix::io::Errno;
+use rustix::net::netlink::SocketAddrNetlink;
 use rustix::net::sockopt::socket_domain;
 use rustix::net::{AddressFamily, SocketAddrUnix, bind, connect, connect_unspec};
 use rustix::process::{fchdir, umask};
@@ -132,6 +133,9 @@ impl Broker {
             }
             (AddressFamily::UNIX, Address::Unnamed) => bind(socket, &SocketAddrUnix::new_unnamed()),
             (AddressFamily::INET, Address::Inet(address)) => bind(socket, &address),
+            (AddressFamily::NETLINK, Address::Netlink(number)) => {
+                bind(socket, &SocketAddrNetlink::new(number, 0))
+            }
             (AddressFamily::UNIX, _) => Err(Errno::INVAL),
             _ => Err(Errno::AFNOSUPPORT),
         }

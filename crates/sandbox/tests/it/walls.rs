@@ -42,6 +42,8 @@ pub(crate) fn group() -> Group {
         redteam_31_processes_outside_cannot_be_touched,
         redteam_32_no_socket_is_reached,
         redteam_33_nothing_is_sent,
+        redteam_33_interfaces_are_named_and_not_changed,
+        redteam_37_calls_that_no_rule_knows_do_not_exist,
         redteam_37_dangerous_calls_are_refused,
         redteam_38_no_descriptor_leaks,
         redteam_39_i5_nothing_is_left_behind,
@@ -604,7 +606,12 @@ async fn redteam_33_nothing_is_sent(found: Findings) {
         ("inet6", 10, 2, 0),
         ("icmp", 2, 2, 1),
         ("raw", 2, 3, 1),
-        ("netlink", 16, 3, 0),
+        ("netlink sock_diag", 16, 3, 4),
+        ("netlink xfrm", 16, 3, 6),
+        ("netlink audit", 16, 3, 9),
+        ("netlink netfilter", 16, 3, 12),
+        ("netlink kobject_uevent", 16, 3, 15),
+        ("netlink generic", 16, 3, 16),
         ("packet", 17, 3, 0),
         ("vsock", 40, 1, 0),
     ];
@@ -624,6 +631,31 @@ async fn redteam_33_nothing_is_sent(found: Findings) {
                 "1",
                 "{level:?}: {name}"
             );
+        }
+    }
+}
+
+/// Names the interfaces, then tries to change one: the kernel's answer is an error number.
+const INTERFACES: &str = r#"perl -e '
+    sub asks { socket(my $s, 16, 3, 0) or die "socket: $!"; bind($s, pack("SSLL", 16, 0, 0, $_[1])) or die "bind: $!";
+               send($s, $_[0], 0) or die "send: $!"; recv($s, my $answer, 65536, 0); $answer }
+    print asks(pack("LSSLLCx3", 20, 18, 0x301, 1, 0, 0), 0) =~ /lo\0/ ? "lo" : "none";
+    print " ", unpack("x16l", asks(pack("LSSLLCCSlLL", 32, 16, 5, 1, 0, 0, 0, 0, 1, 0, 0), 0));
+    print " ", eval { asks(pack("LSSLLCx3", 20, 18, 0x301, 1, 0, 0), 1); 1 } ? "group" : "no group"'"#;
+
+/// The session's own network has no way out; programs ask for its interfaces all the same (`os.networkInterfaces()`).
+async fn redteam_33_interfaces_are_named_and_not_changed(found: Findings) {
+    let control = World::new(Open).await.says(INTERFACES).await;
+    assert!(
+        control.starts_with("lo ") && control.ends_with(" group"),
+        "{control}"
+    );
+    for level in levels(&found) {
+        let said = World::new(level).await.says(INTERFACES).await;
+        if level == Isolated {
+            assert_eq!(said, "lo -1 no group", "{level:?}");
+        } else {
+            assert!(said.starts_with("socket: "), "{level:?}: {said}");
         }
     }
 }
@@ -664,6 +696,7 @@ async fn redteam_37_dangerous_calls_are_refused(found: Findings) {
         ("perf_event_open", "298, 0, 0, -1, -1, 0"),
         ("pidfd_getfd", "438, -1, 0, 0"),
         ("ptrace", "101, 0, 0, 0, 0"),
+        ("quotactl_fd", "443, -1, 0, 0, 0"),
         ("setns", "308, -1, 0"),
         ("tiocsti", "16, 0, 0x5412, 0"),
         ("unshare", "272, 0x10000000"),
@@ -691,6 +724,28 @@ async fn redteam_37_dangerous_calls_are_refused(found: Findings) {
                 .await
                 .contains("yes")
         );
+    }
+}
+
+/// The numbers are the same on every architecture.
+async fn redteam_37_calls_that_no_rule_knows_do_not_exist(found: Findings) {
+    let calls = [
+        ("mseal", "462, 0, 0, 0"),
+        ("setxattrat", "463, -1, 0, 0, 0, 0, 0"),
+        ("open_tree_attr", "467, -1, 0, 0, 0, 0"),
+        ("file_setattr", "469, -1, 0, 0, 0, 0"),
+        ("the next", "470, 0"),
+        ("a late one", "1000, 0"),
+        ("the last", "0x3fffffff, 0"),
+    ];
+    let control = errors(&World::new(Open).await, &calls).await;
+    for level in levels(&found) {
+        let mut given = errors(&World::new(level).await, &calls).await;
+        let newest = given.remove("mseal").unwrap();
+        assert_eq!(newest, control["mseal"], "{level:?}: the newest known one");
+        for (name, error) in given {
+            assert_eq!(error, "38", "{level:?}: {name}");
+        }
     }
 }
 
