@@ -25,6 +25,8 @@ pub struct Layers<'a> {
     pub workdir: &'a str,
     /// The operating system and the processor.
     pub platform: &'a str,
+    /// What of the source a workspace of the session's own does not have.
+    pub left_out: &'a [String],
     /// When the session was created; the prompt contains only the day.
     pub created_at: Timestamp,
     /// Replaces the base prompt and the template.
@@ -100,10 +102,15 @@ impl Prompt {
 fn environment(layers: &Layers<'_>) -> String {
     let at = layers.created_at.to_string();
     let date = at.get(..DATE).unwrap_or(&at);
-    format!(
+    let mut text = format!(
         "# Environment\n- Working directory: {}\n- Platform: {}\n- Date (when this session began): {date}",
         layers.workdir, layers.platform
-    )
+    );
+    for what in layers.left_out {
+        text.push_str("\n- Not in the working directory: ");
+        text.push_str(what);
+    }
+    text
 }
 
 /// A part with the text that frames it. The content of a file cannot close its own frame.
@@ -162,6 +169,10 @@ pub fn session_prompt(created: &SessionCreated, at: Timestamp) -> PromptShown {
     let none = PromptSources::default();
     build(&Layers {
         workdir: &created.workdir,
+        left_out: created
+            .workspace
+            .as_deref()
+            .map_or(&[], |workspace| &workspace.left_out),
         platform: &format!("{} ({})", std::env::consts::OS, std::env::consts::ARCH),
         created_at: at,
         replace: created.system_prompt.as_deref(),
@@ -179,6 +190,7 @@ mod tests {
         Layers {
             workdir: "/work/p",
             platform: "linux (x86_64)",
+            left_out: &[],
             created_at: Timestamp(1_763_629_200_123),
             replace: None,
             mode: PermissionMode::Default,
@@ -208,6 +220,22 @@ mod tests {
         assert_eq!(prompt.text, format!("{}{SEPARATOR}{ENVIRONMENT}", BASE.trim()));
         assert_eq!(names(&prompt), ["base", "environment"]);
         assert_eq!(shared_bytes(&prompt), BASE.trim().len());
+    }
+
+    #[test]
+    fn the_model_knows_what_is_not_there() {
+        let sources = PromptSources::default();
+        let left_out = ["the contents of submodules: lib".to_owned()];
+        let prompt = build(&Layers {
+            left_out: &left_out,
+            ..layers(&sources)
+        });
+        let last = "\n- Not in the working directory: the contents of submodules: lib";
+        assert!(
+            prompt.text.ends_with(&format!("{ENVIRONMENT}{last}")),
+            "{}",
+            prompt.text
+        );
     }
 
     #[test]

@@ -94,6 +94,9 @@ pub struct Workspace {
     /// It began with the uncommitted changes of its source.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub with_changes: bool,
+    /// What of the source is not there, in words: the contents of submodules and of Git LFS.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub left_out: Vec<String>,
 }
 
 /// `workspace.list`.

@@ -8,7 +8,7 @@ use crate::prepared::Prepared;
 use crate::refusal::{Code, from_sandbox, refuse};
 use crate::run::on_files;
 use crate::seen::sha256;
-use crate::shape::{LINE_CHARS, cut_line, page};
+use crate::shape::{LINE_CHARS, cut_line, is_lfs_pointer, page};
 use crate::spec::ToolSpec;
 use crate::suggest::nearest;
 use crate::tool::{About, FILE_WORDS, Runs, Spelling, Tool};
@@ -208,6 +208,9 @@ fn show(
     let mut notes = notes(path, bytes, (first, last), total);
     if lossy {
         notes.push_str("[The file is not valid UTF-8; invalid bytes are shown as \u{fffd}.]\n");
+    }
+    if is_lfs_pointer(content) {
+        notes.push_str("[This is a pointer of Git LFS; the file's own content is not here.]\n");
     }
     let mut outcome = ToolOutcome::text(ToolStatus::Ok, format!("{}{notes}", page.text));
     outcome.display = Some(format!("{name}: lines {first} to {last} of {total}"));

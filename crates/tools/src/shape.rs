@@ -145,6 +145,15 @@ fn last(text: &str, max_lines: usize, max_bytes: usize) -> String {
         .to_owned()
 }
 
+/// Whether a file only says what Git LFS would put in its place: a version, an identifier and a size, in at most 1,024 bytes.
+pub(crate) fn is_lfs_pointer(content: &[u8]) -> bool {
+    const BEGIN: &[u8] = b"version https://git-lfs.github.com/spec/";
+    const HAS: &[u8] = b"\noid ";
+    content.len() <= 1024
+        && content.starts_with(BEGIN)
+        && content.windows(HAS.len()).any(|found| found == HAS)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -6,6 +6,7 @@ use crate::make::{Making, Parts};
 use crate::plan::Plan;
 use crate::record::{branch_name, worktree_name};
 use crate::state::{OWN_GIT, write_tree};
+use crate::submodules::without_submodules;
 use agentd_fault_points as fault;
 use agentd_git::{Run, ask, git};
 use agentd_protocol::WorkspaceKind;
@@ -49,7 +50,7 @@ impl Making<'_> {
         base: &Base,
         parts: Parts,
     ) -> Result<(), WorkspaceError> {
-        let (tree, index) = (self.tree.clone(), self.dir.join(OWN_GIT).join("index"));
+        let (tree, index) = (self.tree.clone(), self.given_index());
         let branch = branch_name(self.record.session);
         match plan.kind {
             WorkspaceKind::Copy => Ok(()),
@@ -78,7 +79,7 @@ impl Making<'_> {
         git(&self.all.0.environment, run).await?;
         fault::point(fault::WORKSPACE_BRANCHED)?;
         let (tree, common) = (self.tree.clone(), base.common.clone());
-        let index = self.dir.join(OWN_GIT).join("index");
+        let index = self.given_index();
         let (place, branch) = (self.record.worktree_dir().unwrap_or_default(), branch.to_owned());
         self.on_disk(move || {
             let write = || -> std::io::Result<()> {
@@ -102,12 +103,6 @@ impl Making<'_> {
         .await
     }
 
-    /// Takes the submodules out of agentd's own index: git would look into them. Returns the name of one.
-    pub(crate) async fn submodules(&self) -> Result<Option<String>, WorkspaceError> {
-        let own = self.dir.join(OWN_GIT);
-        without_submodules(self, &own, &own.join("index"), &self.tree).await
-    }
-
     /// Brings the person's uncommitted changes along, as changes that are not committed here either.
     pub(crate) async fn bring_changes(&mut self, top: &Path, base: &Base) -> Result<(), WorkspaceError> {
         let (own, index) = (self.dir.join(OWN_GIT), self.dir.join("changes.index"));
@@ -116,6 +111,8 @@ impl Making<'_> {
         let changed = self.persons_tree(&own, top, &index).await?;
         let before = self.run(&["write-tree"]).await?;
         self.run(&["read-tree", "-m", "-u", &before, &changed]).await?;
+        // Git takes repositories among the person's files for submodules.
+        without_submodules(self, &own, &own.join("index"), &self.tree).await?;
         if base.top.is_some() && before == changed {
             self.notices
                 .push("there were no uncommitted changes to bring along".to_owned());
@@ -211,40 +208,9 @@ impl Making<'_> {
             Ok(String::from_utf8_lossy(&text).contains("filter=lfs"))
         };
         if self.on_disk(look).await.unwrap_or(false) {
-            let what = "files of Git LFS are pointers: agentd runs no filters";
-            self.notices.push(what.to_owned());
+            self.leave_out(
+                "the contents of Git LFS (its files are pointers, because agentd runs no filters)".to_owned(),
+            );
         }
     }
-}
-
-async fn without_submodules(
-    making: &Making<'_>,
-    own: &Path,
-    index: &Path,
-    tree: &Path,
-) -> Result<Option<String>, WorkspaceError> {
-    let run = |words: &[&str]| {
-        Run::new(tree, making.within(), words)
-            .repository(own, Some(tree))
-            .variable("GIT_INDEX_FILE", index)
-    };
-    let environment = &making.all.0.environment;
-    let listed = git(environment, run(&["ls-files", "--stage", "-z"])).await?;
-    let mut removed = Vec::new();
-    let mut first = None;
-    for entry in listed.output.split(|byte| *byte == 0) {
-        if entry.starts_with(b"160000 ")
-            && let Some(tab) = entry.iter().position(|byte| *byte == b'\t')
-            && let Some(name) = entry.get(tab + 1..)
-        {
-            first.get_or_insert_with(|| String::from_utf8_lossy(name).into_owned());
-            removed.extend_from_slice(name);
-            removed.push(0);
-        }
-    }
-    if !removed.is_empty() {
-        let words = ["update-index", "-z", "--force-remove", "--stdin"];
-        git(environment, run(&words).input(removed)).await?;
-    }
-    Ok(first)
 }

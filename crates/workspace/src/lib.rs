@@ -22,6 +22,7 @@ mod record;
 mod remove;
 mod skeleton;
 mod state;
+mod submodules;
 mod url;
 mod workspaces;
 

@@ -155,6 +155,7 @@ fn describe(plan: &Plan, base: Option<&Base>, session: SessionId, tree: &Path) -
         branch: base.map(|_| branch_name(session)),
         repository: base.map(|base| base.common.to_string_lossy().into_owned()),
         with_changes: plan.with_changes,
+        left_out: Vec::new(),
     }
 }
 
@@ -241,10 +242,7 @@ impl Making<'_> {
         self.on_disk(move || own_parts.skeleton(&branch, None, &[]).write(&made))
             .await?;
         self.run(&["read-tree", "-m", "-u", &base.commit]).await?;
-        if let Some(name) = self.submodules().await? {
-            self.notices
-                .push(format!("submodules are left out, for example {name}"));
-        }
+        self.submodules().await?;
         self.give_git(plan, base, skeleton).await?;
         if plan.with_changes
             && let Some(top) = &base.top

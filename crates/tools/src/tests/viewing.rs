@@ -80,3 +80,21 @@ async fn a_stored_output_is_readable_only_by_its_session() {
             .contains("a file")
     );
 }
+
+#[tokio::test]
+async fn a_pointer_of_git_lfs_is_called_one() {
+    let mut world = World::new();
+    let pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n";
+    let text = format!(
+        "{pointer}\nThis is what a pointer looks like.\n{}",
+        "-".repeat(1024)
+    );
+    world.put("big.bin", pointer).put("about.md", text);
+    let read = |name: &str| json!({ "file_path": name });
+    let said = world.ok("Read", read("big.bin")).await;
+    assert!(
+        said.contains("oid sha256:4d7a") && said.ends_with("own content is not here.]\n"),
+        "{said}"
+    );
+    assert!(!world.ok("Read", read("about.md")).await.contains("not here"));
+}

@@ -17,6 +17,7 @@ fn own() -> SessionCreated {
         branch: None,
         repository: None,
         with_changes: false,
+        left_out: Vec::new(),
     };
     SessionCreated {
         workspace: Some(Box::new(workspace)),

@@ -282,3 +282,46 @@ async fn many_are_made_at_once_without_a_conflict() {
     assert_eq!(git(&app, &["worktree", "list"]).lines().count(), 7);
     git(&app, &["fsck", "--no-dangling"]);
 }
+
+#[tokio::test]
+async fn a_submodule_stays_in_the_commits_of_a_session_without_its_contents() {
+    let mut kit = Kit::new();
+    let (app, inner) = (kit.app(), kit.dir.path().join("inner"));
+    fs::create_dir(&inner).unwrap();
+    git(&inner, &["init", "-q"]);
+    git(&inner, &["commit", "-q", "--allow-empty", "-m", "inner"]);
+    let add = ["-c", "protocol.file.allow=always", "submodule", "--quiet", "add"];
+    git(
+        &app,
+        &[&add[..], &[inner.to_str().unwrap(), "libs/inner"]].concat(),
+    );
+    git(&app, &["commit", "-qm", "submodule"]);
+    let listed = git(&app, &["ls-tree", "HEAD", "libs/inner"]);
+    assert!(listed.starts_with("160000 commit"), "{listed}");
+    for kind in [WorkspaceChoice::Clone, WorkspaceChoice::Worktree] {
+        for with_changes in [false, true] {
+            fs::write(app.join("README.md"), format!("{kind:?}{with_changes}\n")).unwrap();
+            let request = WorkspaceRequest {
+                with_changes,
+                ..of(kind)
+            };
+            let (session, made) = kit.ask(&app, &request, limits()).await.unwrap();
+            let tree = Path::new(&made.workspace.path);
+            let [left_out] = made.workspace.left_out.as_slice() else {
+                panic!("{:?}", made.workspace.left_out);
+            };
+            assert!(left_out.ends_with(": libs/inner"), "{left_out}");
+            assert_eq!(fs::read_dir(tree.join("libs/inner")).unwrap().count(), 0);
+            let changed = if with_changes { "M README.md" } else { "" };
+            assert_eq!(git(tree, &["status", "--porcelain"]).trim_start(), changed);
+            assert_eq!(kit.unfetched(session).await, None);
+            // The agent commits everything, also after it removed the empty directory.
+            fs::remove_dir_all(tree.join("libs")).unwrap();
+            fs::write(tree.join("new.txt"), "new\n").unwrap();
+            git(tree, &["add", "--all"]);
+            git(tree, &["commit", "-qam", "all"]);
+            assert_eq!(git(tree, &["ls-tree", "HEAD", "libs/inner"]), listed, "{kind:?}");
+            assert_eq!(git(tree, &["status", "--porcelain"]), "");
+        }
+    }
+}

@@ -131,7 +131,7 @@ async fn redteam_submodules_are_neither_fetched_nor_looked_into() {
         assert!(
             made.notices
                 .iter()
-                .any(|notice| notice.contains("submodules are left out")),
+                .any(|notice| notice.contains("the contents of submodules")),
             "{:?}",
             made.notices
         );
