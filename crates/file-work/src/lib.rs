@@ -10,6 +10,7 @@
 mod mounts;
 mod pool;
 mod system;
+mod threads;
 mod turns;
 mod work;
 

@@ -2,6 +2,7 @@
 
 use crate::mounts::{Mount, Mounts};
 use crate::system::State;
+use crate::threads::is_held;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
@@ -30,7 +31,7 @@ impl Default for Limits {
     }
 }
 
-/// A file system with abandoned calls that do not end.
+/// A file system with calls that do not end.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hanging {
     /// Its mount point.
@@ -152,7 +153,7 @@ impl System {
         let state = self.state();
         let silent = state.silent_since(now);
         let age = |since| now.saturating_duration_since(since);
-        let calls = state.hanging(now).into_iter().map(|call| HangingCall {
+        let calls = state.reported(now, is_held).into_iter().map(|call| HangingCall {
             requester: call.requester.to_string(),
             path: call.path.clone(),
             age: age(call.since),

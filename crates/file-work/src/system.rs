@@ -10,6 +10,8 @@ use tokio::time::Instant;
 pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
 /// A file system that leaves a probe unanswered for this long does not respond.
 pub(crate) const PROBE_WITHIN: Duration = Duration::from_secs(5);
+/// A call whose thread the kernel holds after this time is reported as hanging, although its caller still waits.
+const HELD: Duration = Duration::from_secs(10);
 
 /// One call.
 #[derive(Debug, Clone)]
@@ -19,6 +21,8 @@ pub(crate) struct Call {
     pub(crate) since: Instant,
     /// The caller stopped waiting.
     pub(crate) abandoned: bool,
+    /// The number of its thread, once it runs.
+    thread: Option<i32>,
 }
 
 #[derive(Debug, Default)]
@@ -37,9 +41,17 @@ impl State {
             path: path.to_owned(),
             since: now,
             abandoned: false,
+            thread: None,
         };
         self.calls.insert(self.next, call);
         self.next
+    }
+
+    /// The call runs on this thread.
+    pub(crate) fn runs(&mut self, call: u64, thread: i32) {
+        if let Some(call) = self.calls.get_mut(&call) {
+            call.thread = Some(thread);
+        }
     }
 
     /// The caller stopped waiting for the call. Its thread may hang.
@@ -90,6 +102,18 @@ impl State {
         self.calls.values().filter(late).collect()
     }
 
+    /// The calls to report: hanging ones, and those whose threads the kernel holds for long, as `is_held` tells. A frozen file
+    /// system holds what writes, and answers probes.
+    pub(crate) fn reported(&self, now: Instant, is_held: impl Fn(i32) -> bool) -> Vec<&Call> {
+        let age = |call: &Call| now.saturating_duration_since(call.since);
+        let held = |call: &Call| age(call) >= HELD && call.thread.is_some_and(&is_held);
+        let late = |call: &Call| call.abandoned && age(call) >= PATIENCE;
+        self.calls
+            .values()
+            .filter(|call| late(call) || held(call))
+            .collect()
+    }
+
     pub(crate) fn is_idle(&self) -> bool {
         self.calls.is_empty() && self.probe.is_none()
     }
@@ -113,6 +137,32 @@ mod tests {
         );
         state.probe_ended();
         assert!(state.silent_since(at(99)).is_none() && state.is_idle());
+    }
+
+    #[tokio::test]
+    async fn i6_a_call_that_the_kernel_holds_is_reported_while_its_caller_waits() {
+        let start = Instant::now();
+        let at = |seconds| start + Duration::from_secs(seconds);
+        let mut state = State::default();
+        let me: Arc<str> = "me".into();
+        let (held, busy) = (
+            state.begin(&me, Path::new("/held"), start),
+            state.begin(&me, Path::new("/busy"), start),
+        );
+        state.begin(&me, Path::new("/waits for its thread"), start);
+        state.runs(held, 7);
+        state.runs(busy, 8);
+        let paths = |state: &State, seconds| -> Vec<PathBuf> {
+            let calls = state.reported(at(seconds), |thread| thread == 7);
+            calls.into_iter().map(|call| call.path.clone()).collect()
+        };
+        assert_eq!(paths(&state, 9), Vec::<PathBuf>::new());
+        assert_eq!(paths(&state, 10), [PathBuf::from("/held")]);
+        assert_eq!(state.stuck("me", at(60)), (0, 0), "it keeps nobody from trying");
+        state.abandon(busy);
+        assert_eq!(paths(&state, 10).len(), 2);
+        state.end(held);
+        assert_eq!(paths(&state, 60), [PathBuf::from("/busy")]);
     }
 
     #[tokio::test]

@@ -82,6 +82,13 @@ struct Slots {
     _permits: [OwnedSemaphorePermit; 3],
 }
 
+impl Slots {
+    fn runs_here(&self) {
+        let thread = rustix::thread::gettid().as_raw_nonzero().get();
+        self.system.state().runs(self.call, thread);
+    }
+}
+
 impl Drop for Slots {
     fn drop(&mut self) {
         self.system.state().end(self.call);
@@ -162,6 +169,7 @@ impl FileWork {
         };
         let (answer, done) = oneshot::channel();
         start(Box::new(move || {
+            slots.runs_here();
             let result = catch_unwind(AssertUnwindSafe(work));
             drop(slots);
             let _ = answer.send(result);
