@@ -116,6 +116,7 @@ impl Session {
         Ok(Self {
             registry: Registry::builtin(&limits),
             context: ToolContext {
+                call: agentd_protocol::ToolCallId::NIL,
                 guarding: agentd_tools::Guarding::default(),
                 workdir: Arc::new(workdir),
                 seen: Arc::new(FilesSeen::default()),

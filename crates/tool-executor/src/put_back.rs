@@ -11,7 +11,7 @@ use agentd_protocol::{
     UndoApplied,
 };
 use agentd_store::Blob;
-use agentd_tools::{Beneath, kept_content};
+use agentd_tools::{Beneath, kept_content, undo_id};
 use std::path::PathBuf;
 use std::time::Duration;
 use tokio::time::sleep;
@@ -22,8 +22,6 @@ const PUT_BACK_WITHIN: Duration = Duration::from_secs(60);
 const RESTORE_WITHIN: Duration = Duration::from_secs(100);
 /// The most paths that the log names.
 const MOST_NAMED: usize = 100;
-/// The digits of an undo id.
-const ID_DIGITS: usize = 12;
 
 /// A request to restore files.
 #[derive(Debug)]
@@ -58,11 +56,12 @@ pub async fn put_back(job: PutBack) -> Result<(UndoApplied, Vec<Blob>), HistoryF
     }
     let contents = kept_content(&job.started.files, &blobs(&job.store)).await?;
     let (started, workdir, max) = (job.started, job.workdir, permit.limits.max_file_bytes);
+    let of = format!("{}-{}", job.session, job.seq);
     let dir = workdir.clone();
     let files = FileWork::of_session(&job.session.to_string());
     let work = files.run(&dir, PUT_BACK_WITHIN, move || {
         let workdir = Beneath::open(&workdir).map_err(|error| failed(&error.to_string()))?;
-        agentd_tools::put_back(&started, contents, &workdir, max)
+        agentd_tools::put_back(&started, contents, (&workdir, max), &of)
     });
     let (applied, images) = work.await.map_err(|error| unfinished(&error))??;
     // Only the daemon's log reports contents that could not be stored: this undo cannot be undone.
@@ -84,6 +83,7 @@ async fn trees(job: PutBack) -> Result<UndoApplied, HistoryFailed> {
     } = job;
     let files = FileWork::of_session(&session.to_string());
     let key = format!("{session}-{seq}");
+    let of = key.clone();
     let (changes, force) = (changes(&started.trees)?, started.force);
     let work = files.run(&workdir, RESTORE_WITHIN, move || {
         let back = Back {
@@ -114,7 +114,7 @@ async fn trees(job: PutBack) -> Result<UndoApplied, HistoryFailed> {
     Ok(UndoApplied {
         undoes: started.undoes,
         undoes_below: started.undoes_below,
-        undo_id: done.after.as_str().chars().take(ID_DIGITS).collect(),
+        undo_id: undo_id(&of, done.after.as_str()),
         changes: Vec::new(),
         paths: named.map(|path| path.to_string_lossy().into_owned()).collect(),
         trees: Some(TreeChanged {

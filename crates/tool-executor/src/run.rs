@@ -184,6 +184,7 @@ async fn work<R: Runner>(runner: &R, start: ToolStart, news: &News, permit: &Too
         search.touched(workdir.path());
     }
     let ctx = ToolContext {
+        call: start.tool_call,
         workdir: Arc::clone(&workdir),
         guarding,
         seen: start.seen,

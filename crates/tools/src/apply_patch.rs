@@ -132,6 +132,7 @@ fn apply(prepared: &Prepared, ctx: &ToolContext, abandoned: &Abandoned) -> Resul
         .map(|(mark, path)| listed(*mark, path, &plan))
         .collect();
     Ok(changed(
+        &ctx.call.to_string(),
         |undo_id| format!("Applied the patch:\n{list}Undo id: {undo_id}\n"),
         changes,
     ))

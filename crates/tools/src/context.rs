@@ -7,7 +7,7 @@ use crate::search::Search;
 use crate::seen::FilesSeen;
 use agentd_file_work::FileWork;
 use agentd_protected::ProtectedPaths;
-use agentd_protocol::ToolOutcome;
+use agentd_protocol::{ToolCallId, ToolOutcome};
 use agentd_repo_map::TagFinders;
 use agentd_sandbox::{Beneath, SpillFile, WardenSlot};
 use agentd_settings::ToolsConfig;
@@ -212,6 +212,8 @@ impl Default for Guarding {
 /// The context of a running tool.
 #[derive(Debug, Clone)]
 pub struct ToolContext {
+    /// The call.
+    pub call: ToolCallId,
     /// The session's working directory.
     pub workdir: Arc<Beneath>,
     /// Whether the call may write protected paths.

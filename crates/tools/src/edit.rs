@@ -101,7 +101,7 @@ fn edit(prepared: &Prepared, ctx: &ToolContext, abandoned: &Abandoned) -> Result
             times(count)
         )
     };
-    Ok(changed(said, vec![change]))
+    Ok(changed(&ctx.call.to_string(), said, vec![change]))
 }
 
 pub(crate) fn times(count: usize) -> String {

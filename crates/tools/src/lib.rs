@@ -90,7 +90,7 @@ pub use diff::{Change, change};
 pub use focus::windows;
 pub use image::{ImageError, check_image, image_of_server};
 pub use jobs::{JobEnding, JobNews, Jobs};
-pub use pre_image::PreImage;
+pub use pre_image::{PreImage, undo_id};
 pub use prepared::Prepared;
 pub use prompt_map::{PromptMap, map_dir};
 pub use put_back::{Contents, file_now, kept_content, put_back};

@@ -16,9 +16,9 @@ pub struct PreImage {
     pub bytes: Vec<u8>,
 }
 
-/// The result of changing files: the text for the model, the diff for people, and the undo data for the log. `said`
-/// receives the id for undoing the change.
-pub(crate) fn changed(said: impl FnOnce(&str) -> String, changes: Vec<FileChange>) -> Finished {
+/// The result of changing files: the text for the model, the diff for people, and the undo data for the log. `of` names the
+/// call that changes them. `said` receives the id for undoing the change.
+pub(crate) fn changed(of: &str, said: impl FnOnce(&str) -> String, changes: Vec<FileChange>) -> Finished {
     let mut diffs = String::new();
     let mut listed = Vec::new();
     let mut pre_images = Vec::new();
@@ -48,7 +48,7 @@ pub(crate) fn changed(said: impl FnOnce(&str) -> String, changes: Vec<FileChange
         details.insert("sha256".to_owned(), field(one, "after_sha256"));
         details.insert("sha256_before".to_owned(), field(one, "before_sha256"));
     }
-    let undo_id = undo_id(&listed);
+    let undo_id = undo_id(of, &Value::from(listed.as_slice()).to_string());
     let said = said(&undo_id);
     details.insert("added".to_owned(), Value::from(added));
     details.insert("removed".to_owned(), Value::from(removed));
@@ -69,9 +69,10 @@ fn field(value: &Value, name: &str) -> Value {
     value.get(name).cloned().unwrap_or_default()
 }
 
-/// The id of a change, derived from its content: equal changes share an id, and undoing either is the same.
-fn undo_id(listed: &[Value]) -> String {
-    let mut id = sha256(Value::from(listed).to_string().as_bytes());
+/// The id of a change: of what was changed, and of who changed it, so that equal changes have different ids.
+#[must_use]
+pub fn undo_id(of: &str, what: &str) -> String {
+    let mut id = sha256(format!("{of}\n{what}").as_bytes());
     id.truncate(12);
     id
 }

@@ -52,8 +52,8 @@ pub async fn kept_content(files: &[FileBack], blobs: &BlobSource) -> Result<Cont
 pub fn put_back(
     started: &HistoryStarted,
     Contents(wanted): Contents,
-    workdir: &Beneath,
-    max_bytes: u64,
+    (workdir, max_bytes): (&Beneath, u64),
+    of: &str,
 ) -> Result<(UndoApplied, Vec<PreImage>), HistoryFailed> {
     let (changes, moved) = compare(workdir, max_bytes, wanted).map_err(failed)?;
     if !moved.is_empty() && !started.force {
@@ -77,7 +77,7 @@ pub fn put_back(
     if changes.is_empty() {
         return Ok((applied, Vec::new()));
     }
-    let done = changed(|undo_id| undo_id.to_owned(), changes);
+    let done = changed(of, |undo_id| undo_id.to_owned(), changes);
     applied.undo_id = done.outcome.llm_text;
     let listed = done
         .outcome

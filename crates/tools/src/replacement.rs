@@ -46,7 +46,7 @@ fn apply(prepared: &Prepared, ctx: &ToolContext, abandoned: &Abandoned) -> Resul
     };
     change_set::apply(&ctx.workdir, &prepared.permit(ctx), std::slice::from_ref(&change))?;
     let said = |undo_id: &str| format!("Changed {} ({did}). Undo id: {undo_id}", path.display());
-    Ok(changed(said, vec![change]))
+    Ok(changed(&ctx.call.to_string(), said, vec![change]))
 }
 
 struct Replaced {

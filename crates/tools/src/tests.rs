@@ -20,7 +20,7 @@ use crate::{
     WardenSlot, run,
 };
 use agentd_file_work::FileWork;
-use agentd_protocol::{ToolOutcome, ToolStatus};
+use agentd_protocol::{ToolCallId, ToolOutcome, ToolStatus};
 use agentd_sandbox::{Environment, WardenSpec};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -40,6 +40,8 @@ struct World {
     parsers: Option<Arc<dyn crate::TagFinders>>,
     /// The undo id of the last change.
     undo_id: Value,
+    /// The calls so far.
+    calls: u64,
 }
 
 impl World {
@@ -54,6 +56,7 @@ impl World {
             index: None,
             parsers: Some(Arc::new(agentd_grammars::InProcess)),
             undo_id: Value::from("none"),
+            calls: 0,
         }
     }
 
@@ -81,6 +84,7 @@ impl World {
             network: None,
         };
         ToolContext {
+            call: ToolCallId::from_parts(self.calls, [0; 10]),
             guarding: self.guarding.clone(),
             workdir: Arc::new(Beneath::open(&self.root()).unwrap()),
             seen: Arc::new(self.seen.clone()),
@@ -109,6 +113,7 @@ impl World {
 
     /// Prepares and runs a call and remembers what it has seen, as a session does.
     async fn call(&mut self, name: &str, input: Value) -> ToolOutcome {
+        self.calls += 1;
         let known = match Registry::builtin(&self.limits).prepare(name, &input) {
             Ok(prepared) => prepared.within(&self.root()).knowing(&self.seen),
             Err(refusal) => Err(refusal),

@@ -146,7 +146,7 @@ fn undo(
     change_set::apply(&ctx.workdir, &prepared.permit(ctx), &changes)?;
     let list: String = changes.iter().map(listed).collect();
     let said = |undo_id: &str| format!("Undid {id}:\n{list}To undo this, too: {undo_id}\n");
-    Ok(changed(said, changes))
+    Ok(changed(&ctx.call.to_string(), said, changes))
 }
 
 fn listed(change: &FileChange) -> String {

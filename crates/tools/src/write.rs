@@ -114,7 +114,11 @@ fn write(prepared: &Prepared, ctx: &ToolContext, abandoned: &Abandoned) -> Resul
         mode: None,
     };
     change_set::apply(&ctx.workdir, &prepared.permit(ctx), std::slice::from_ref(&change))?;
-    Ok(changed(|undo_id| said + undo_id, vec![change]))
+    Ok(changed(
+        &ctx.call.to_string(),
+        |undo_id| said + undo_id,
+        vec![change],
+    ))
 }
 
 /// The new content with the line ends and the byte order mark of the old one: models write neither.

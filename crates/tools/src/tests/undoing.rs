@@ -39,6 +39,21 @@ async fn an_undo_can_be_undone() {
 }
 
 #[tokio::test]
+async fn equal_changes_have_different_ids() {
+    let mut world = World::new();
+    let mut ids = std::collections::BTreeSet::new();
+    for _ in 0..3 {
+        world
+            .ok("Write", json!({ "file_path": "f", "content": "same\n" }))
+            .await;
+        ids.insert(world.undo_id.to_string());
+        world.undo_ok(json!({})).await;
+        ids.insert(world.undo_id.to_string());
+    }
+    assert_eq!(ids.len(), 6, "{ids:?}");
+}
+
+#[tokio::test]
 async fn a_patch_is_undone_by_its_id_including_deletions() {
     let mut world = World::new();
     world.put("a", "1\n").put("run", "#!/bin/sh\n").put("old", "x\n");

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::seen::sha256;
-use agentd_protocol::{EventBody, ToolCallId, ToolFinished, Truncated};
+use agentd_protocol::{EventBody, ToolFinished, Truncated};
 use serde_json::json;
 
 fn png(width: u32, height: u32) -> Vec<u8> {

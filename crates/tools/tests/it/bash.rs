@@ -53,6 +53,7 @@ fn world_with(limits: ToolLimits, workdir: Option<PathBuf>) -> World {
         network: None,
     };
     let ctx = ToolContext {
+        call: agentd_protocol::ToolCallId::NIL,
         guarding: agentd_tools::Guarding::default(),
         workdir: Arc::new(Beneath::open(&workdir).unwrap()),
         seen: Arc::new(FilesSeen::default()),

@@ -55,6 +55,7 @@ fn world_with(limits: ToolLimits) -> World {
     };
     let (tx, news) = mpsc::unbounded_channel();
     let ctx = ToolContext {
+        call: agentd_protocol::ToolCallId::NIL,
         guarding: agentd_tools::Guarding::default(),
         workdir: Arc::new(Beneath::open(dir.path()).unwrap()),
         seen: Arc::new(FilesSeen::default()),

@@ -57,6 +57,7 @@ fn world(path: Option<&str>) -> World {
         network: None,
     };
     let ctx = ToolContext {
+        call: agentd_protocol::ToolCallId::NIL,
         guarding: agentd_tools::Guarding::default(),
         workdir: Arc::new(Beneath::open(&root).unwrap()),
         seen: Arc::new(FilesSeen::default()),
