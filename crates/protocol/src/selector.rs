@@ -53,6 +53,12 @@ impl fmt::Display for BadSelector {
 impl std::error::Error for BadSelector {}
 
 impl Requirement {
+    fn key(&self) -> &str {
+        match self {
+            Self::Exists(key) | Self::Missing(key) | Self::In(key, _) | Self::NotIn(key, _) => key,
+        }
+    }
+
     fn holds(&self, labels: &Labels) -> bool {
         match self {
             Self::Exists(key) => labels.contains_key(key),
@@ -87,6 +93,33 @@ impl Selector {
             Requirement::Exists(_) | Requirement::Missing(_) | Requirement::NotIn(..) => None,
         });
         single.collect()
+    }
+
+    /// A key on which the conditions contradict each other, so that no session can match.
+    #[must_use]
+    pub fn contradiction(&self) -> Option<&str> {
+        self.0.iter().find_map(|requirement| match requirement {
+            // One of these values must be there, and the other conditions on the key exclude each.
+            Requirement::In(key, values) => {
+                let fits = |value: &String| self.matches_value(key, value);
+                (!values.iter().any(fits)).then_some(key.as_str())
+            }
+            Requirement::Exists(key) => {
+                let missing = Requirement::Missing(key.clone());
+                self.0.contains(&missing).then_some(key.as_str())
+            }
+            Requirement::Missing(_) | Requirement::NotIn(..) => None,
+        })
+    }
+
+    /// Whether all conditions on a key hold if it has this value.
+    fn matches_value(&self, key: &str, value: &str) -> bool {
+        let labels = Labels::from([(key.to_owned(), value.to_owned())]);
+        let on_key = |requirement: &&Requirement| requirement.key() == key;
+        self.0
+            .iter()
+            .filter(on_key)
+            .all(|requirement| requirement.holds(&labels))
     }
 
     /// Combines the conditions of both.
@@ -273,6 +306,34 @@ mod tests {
         let again: Selector = selector.to_string().parse().unwrap();
         assert_eq!(selector, again, "its text means the same");
         selector.matches(&labels(pairs))
+    }
+
+    #[test]
+    fn conditions_that_no_labels_meet_are_found() {
+        let key = |text: &str| {
+            let selector: Selector = text.parse().unwrap();
+            selector.contradiction().map(str::to_owned)
+        };
+        for text in [
+            "team=a,team=b",
+            "x,team in (a,b),team notin (a,b,c)",
+            "team=a,!team",
+            "team,!team",
+            "team in (a,b),team in (c)",
+            "team=a,team!=a",
+        ] {
+            assert_eq!(key(text).as_deref(), Some("team"), "{text}");
+        }
+        for text in [
+            "team=a,team=a",
+            "team in (a,b),team in (b,c)",
+            "team=a,other=b",
+            "team!=a,!team",
+            "team,team!=a",
+            "team in (a,b),team!=a,team",
+        ] {
+            assert_eq!(key(text), None, "{text}");
+        }
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use crate::cli::typed::verb;
 use crate::cli::{Cli, Format, ScopeArg, Verb};
+use agentd_protocol::Selector;
 use clap::error::{ContextKind, ContextValue, Error, ErrorKind};
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Command, CommandFactory as _, FromArgMatches as _};
@@ -21,6 +22,9 @@ pub(crate) fn parse<T: Into<OsString> + Clone>(arguments: impl IntoIterator<Item
         .try_get_matches_from_mut(&arguments)
         .map_err(|error| better_tip(error, verb(&arguments).1))?;
     not_empty(&mut command, &matches)?;
+    if let Some(message) = contradiction(&matches) {
+        return Err(command.error(ErrorKind::ArgumentConflict, message));
+    }
     let cli = Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut command))?;
     match without_effect(&cli) {
         Some(message) => Err(command.error(ErrorKind::ArgumentConflict, message)),
@@ -103,6 +107,17 @@ fn without_effect(cli: &Cli) -> Option<String> {
     }
 }
 
+/// Conditions on labels that no session can meet: the answer would always be empty.
+fn contradiction(matches: &ArgMatches) -> Option<String> {
+    let given = matches.try_get_many::<Selector>("labels").ok().flatten();
+    let all = given.into_iter().flatten().cloned().reduce(Selector::and);
+    let found = all.as_ref().and_then(Selector::contradiction);
+    let message = found.map(|key| {
+        format!("the conditions on the label {key} contradict each other: no session matches all of them")
+    });
+    message.or_else(|| contradiction(matches.subcommand()?.1))
+}
+
 /// A label with two values: a session has one of each key, so that one of them would be lost.
 fn twice(labels: &[(String, String)]) -> Option<String> {
     let mut keys = std::collections::BTreeSet::new();
@@ -118,6 +133,43 @@ mod tests {
     fn refused(words: &[&str]) -> String {
         let words = ["agentctl"].iter().chain(words);
         parse(words).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn conditions_that_no_session_can_meet_are_refused_by_every_verb_that_takes_them() {
+        let mut verbs = 0;
+        each(&Cli::command(), &[], &mut |command, path| {
+            let labels = command
+                .get_arguments()
+                .find(|argument| argument.get_id() == "labels");
+            let selects = labels.is_some_and(|labels| {
+                labels
+                    .get_value_names()
+                    .is_some_and(|names| names.iter().any(|name| name == "SELECTOR"))
+            });
+            if !selects {
+                return;
+            }
+            verbs += 1;
+            // Where the labels go with it, instead of names.
+            let all = command.get_arguments().any(|argument| argument.get_id() == "all");
+            let words = |second: &'static str| -> Vec<String> {
+                let labels = ["-l", "team=a", "-l", second].map(str::to_owned);
+                let all = all.then(|| "--all".to_owned());
+                path.iter().cloned().chain(labels).chain(all).collect()
+            };
+            let said = |second| match parse(["agentctl".to_owned()].into_iter().chain(words(second))) {
+                Err(error) => error.to_string(),
+                Ok(_) => String::new(),
+            };
+            let refused = said("team=b");
+            assert!(
+                refused.contains("the label team contradict"),
+                "{path:?}: {refused}"
+            );
+            assert!(!said("urgent").contains("contradict"), "{path:?}");
+        });
+        assert!(verbs >= 6, "{verbs}");
     }
 
     /// The path of each verb, with the arguments that it requires and those that take a value.
