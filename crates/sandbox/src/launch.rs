@@ -11,13 +11,22 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 
-/// Signals that are read and ignored: only the socket decides when the warden ends.
-const TAKEN: [Signal; 5] = [
+/// Signals that are read and ignored: only the socket decides when the warden ends. Each would end it by default, but for
+/// SIGCHLD.
+const TAKEN: [Signal; 13] = [
     Signal::SIGHUP,
     Signal::SIGINT,
     Signal::SIGQUIT,
     Signal::SIGTERM,
     Signal::SIGCHLD,
+    Signal::SIGUSR1,
+    Signal::SIGUSR2,
+    Signal::SIGALRM,
+    Signal::SIGVTALRM,
+    Signal::SIGPROF,
+    Signal::SIGIO,
+    Signal::SIGPWR,
+    Signal::SIGSTKFLT,
 ];
 
 /// Blocks these signals in this thread and returns where to read them.

@@ -35,6 +35,7 @@ pub(crate) fn group() -> Group {
         output_is_bounded_in_memory_and_whole_in_the_spill_file,
         output_is_reported_while_it_comes,
         a_slot_starts_its_warden_again_and_not_after_its_end,
+        i6_signals_that_mean_nothing_end_neither_a_warden_nor_its_parent,
         an_idle_warden_is_let_go_and_a_busy_one_is_not,
         many_commands_run_side_by_side,
         a_command_that_is_talked_with_has_three_pipes,
@@ -303,6 +304,32 @@ fn kill(pid: i32, signal: Signal) {
 }
 
 const PARENTS: &str = "echo $PPID; read -r _ _ _ above _ < /proc/$PPID/stat; echo $above";
+
+async fn i6_signals_that_mean_nothing_end_neither_a_warden_nor_its_parent() {
+    let warden = warden().await;
+    let both = pids(&text(&output_of(&warden, PARENTS).await));
+    assert_eq!(both.len(), 2);
+    for signal in [
+        Signal::USR1,
+        Signal::USR2,
+        Signal::ALARM,
+        Signal::VTALARM,
+        Signal::PROF,
+        Signal::IO,
+        Signal::POWER,
+        Signal::STKFLT,
+    ] {
+        both.iter().for_each(|pid| kill(*pid, signal));
+        assert_eq!(
+            pids(&text(&output_of(&warden, PARENTS).await)),
+            both,
+            "{signal:?}"
+        );
+    }
+    // They still end a command.
+    let done = output_of(&warden, "kill -USR1 $$").await;
+    assert_eq!(done.exit.signal, Some(Signal::USR1.as_raw()));
+}
 
 async fn i5_wardens_die_with_the_process_that_they_were_forked_from_and_the_next_have_another() {
     let (first, second) = (warden().await, warden().await);
