@@ -10,14 +10,14 @@ use crate::tokens::Secret;
 use crate::validate;
 use crate::words::cut;
 use agentd_protocol::{
-    CreateTokenParams, Fault, Principal, RevokeTokenParams, Timestamp, TokenRights, TokenRow,
+    CreateTokenParams, Fault, Labels, Principal, RevokeTokenParams, Timestamp, TokenRights, TokenRow,
 };
-use agentd_store::{MAX_TOKENS, StoredToken};
+use agentd_store::backend::MAX_TOKEN_NAME;
+use agentd_store::{MAX_TOKENS, StoreError, StoredToken};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use tokio::sync::mpsc::error::TrySendError;
 
-const MAX_NAME: usize = 63;
 /// A hundred years: a longer life is a mistake.
 const MAX_TTL_MS: u64 = 100 * 365 * DAY_MS;
 const DAY_MS: u64 = 24 * 3_600_000;
@@ -80,7 +80,11 @@ impl Api {
     pub(crate) async fn list_tokens(&self) -> Result<Vec<TokenRow>, Fault> {
         self.tokens_read().await?;
         let tokens = self.parts.backend.tokens().await?;
-        Ok(tokens.into_iter().map(|token| self.token_row(token)).collect())
+        let damaged = self.parts.backend.damaged_tokens().await?;
+        let rows = tokens.into_iter().map(|token| self.token_row(token));
+        Ok(rows
+            .chain(damaged.into_iter().map(|name| damaged_row(name, "damaged")))
+            .collect())
     }
 
     /// Revokes a token. Its streams end before this answers or shortly after.
@@ -95,11 +99,15 @@ impl Api {
         let now = self.parts.clock.now();
         let done = self.parts.backend.revoke_token(&params.name, now).await?;
         let tokens = self.parts.backend.tokens().await?;
-        let Some(token) = tokens.into_iter().find(|token| token.name == params.name) else {
+        let token = tokens.into_iter().find(|token| token.name == params.name);
+        let row = match token {
+            Some(token) => Some(self.token_row(token)),
+            None => done.then(|| damaged_row(params.name.clone(), "revoked")),
+        };
+        let Some(row) = row else {
             let message = format!("there is no token {:?}", cut(&params.name));
             return Err(Fault::not_found("unknown_token", message).hint("`agentctl token ls` lists them"));
         };
-        let row = self.token_row(token);
         if done {
             tracing::info!(name = row.name, by = %who, "token revoked");
             self.record(who.principal(), "token.revoked", &json!(row));
@@ -166,6 +174,17 @@ impl Api {
             let fault = Fault::conflict("token_exists", message);
             return Ok(fault.hint("choose another name: logs tell tokens apart by their names"));
         }
+        let damaged = self.parts.backend.damaged_tokens().await?;
+        if damaged.iter().any(|damaged| damaged == name) {
+            let message = format!("the name {name:?} belongs to a damaged token, which opens nothing");
+            let fault = Fault::conflict("token_damaged", message);
+            return Ok(fault.hint(format!("`agentctl token revoke {name}` removes it")));
+        }
+        if tokens.len() + damaged.len() < MAX_TOKENS {
+            let why =
+                format!("the table of tokens has no readable row for the name {name:?}, and yet refuses it");
+            return Ok(StoreError::Damaged(why).into());
+        }
         let message = format!("there are {MAX_TOKENS} tokens, which is the limit");
         let hint = "revoke some; a token that ended 30 days ago makes room";
         Ok(Fault::limit("too_many_tokens", message).hint(hint))
@@ -184,15 +203,32 @@ impl Api {
     }
 }
 
+/// The row of a damaged token: what it was is unknown.
+fn damaged_row(name: String, state: &str) -> TokenRow {
+    TokenRow {
+        may: vec!["nothing: its row in the store is damaged".to_owned()],
+        rights: TokenRights::default(),
+        name,
+        state: state.to_owned(),
+        scopes: Vec::new(),
+        labels: Labels::new(),
+        created_at: Timestamp(0),
+        by: Principal::agentd(),
+        expires_at: None,
+        last_used_at: None,
+        revoked_at: None,
+    }
+}
+
 fn name(name: &str) -> Result<(), Fault> {
     let word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
     let edge = |c: Option<char>| c.is_some_and(|c| c.is_ascii_alphanumeric());
-    let fits = name.len() <= MAX_NAME && name.chars().all(word);
+    let fits = name.len() <= MAX_TOKEN_NAME && name.chars().all(word);
     if fits && edge(name.chars().next()) && edge(name.chars().next_back()) {
         return Ok(());
     }
     let message = format!("the name {:?} is not allowed for a token", cut(name));
-    let hint = format!("1 to {MAX_NAME} of A-Z a-z 0-9 . _ -, a letter or digit at both ends");
+    let hint = format!("1 to {MAX_TOKEN_NAME} of A-Z a-z 0-9 . _ -, a letter or digit at both ends");
     Err(Fault::invalid("bad_token_name", message).hint(hint))
 }
 

@@ -2,7 +2,8 @@
 
 use agentd_actor_kit::Clock;
 use agentd_protocol::{Fault, Labels, Principal, Timestamp, TokenRights};
-use agentd_store::{Backend, StoredToken};
+use agentd_store::backend::damaged_token;
+use agentd_store::{Backend, StoreError, StoredToken};
 use sha2::{Digest as _, Sha256};
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
@@ -179,7 +180,7 @@ impl Tokens {
     /// Reads the store on the first call.
     pub(crate) async fn ready(&self, backend: &Arc<dyn Backend>, clock: Clock) -> Result<(), Fault> {
         let load = async || {
-            let settled = backend.settle_token_rights().await?;
+            let settled = unless_damaged(backend.settle_token_rights().await)?;
             if !settled.is_empty() {
                 let names = settled.join(", ");
                 tracing::warn!(
@@ -228,7 +229,9 @@ impl Tokens {
     /// Accepts it no longer, whatever the store says, and ends its streams.
     pub(crate) fn revoke(&self, name: &str) {
         let mut table = self.write();
-        if let Some(held) = table.by_name.get(name).cloned() {
+        let called = |held: &&Arc<Held>| held.name == name || damaged_token("", &held.hash) == name;
+        let held = table.by_hash.values().find(called).cloned();
+        if let Some(held) = held {
             table.revoked.insert(held.hash);
             table.end(&held);
         }
@@ -280,6 +283,17 @@ impl Tokens {
 
     fn write(&self) -> RwLockWriteGuard<'_, Table> {
         self.table.write().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What a change of the store did. A damaged page of the table prevents it, but not the use of the tokens that can be read.
+fn unless_damaged<T: Default>(done: Result<T, StoreError>) -> Result<T, StoreError> {
+    match done {
+        Err(error @ StoreError::Damaged(_)) => {
+            tracing::error!(%error, "the tokens in the store stay as they are; those that cannot be read open nothing");
+            Ok(T::default())
+        }
+        done => done,
     }
 }
 

@@ -122,7 +122,7 @@ pub struct RevokeTokenParams {
 pub struct TokenRow {
     /// Its name.
     pub name: String,
-    /// `live`, `expired` or `revoked`.
+    /// `live`, `expired`, `revoked`, or `damaged`: its row in the store cannot be trusted, so that it opens nothing.
     pub state: String,
     /// Its scopes.
     pub scopes: Vec<String>,

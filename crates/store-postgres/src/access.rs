@@ -3,29 +3,22 @@
 use crate::queries::{all, change, count_of, first, get};
 use crate::store::PostgresStore;
 use agentd_protocol::{Labels, Principal, Timestamp};
-use agentd_store::backend::{column, size};
+use agentd_store::backend::{column, damaged_token, size};
 use agentd_store::{Access, MAX_TOKENS, StoreError, StoredToken};
 use async_trait::async_trait;
 
 #[async_trait]
 impl Access for PostgresStore {
     async fn tokens(&self) -> Result<Vec<StoredToken>, StoreError> {
-        let sql = "SELECT name, hash, scopes, labels, created_ms, created_by, expires_ms, used_ms, revoked_ms, rights, sum = sum_1(token)
-             FROM token ORDER BY name";
-        let rows = self
-            .reads
-            .run(move |client| async move { all(&client, sql, &[]).await });
-        let mut tokens = Vec::new();
-        for row in rows.await? {
-            match token(&row)? {
-                Some(token) => tokens.push(token),
-                None => {
-                    let name: &str = get(&row, 0)?;
-                    tracing::error!(name, "a stored token is damaged and opens nothing; revoke it");
-                }
-            }
+        let (whole, damaged) = self.token_rows().await?;
+        for name in damaged {
+            tracing::error!(name, "a stored token is damaged and opens nothing; revoke it");
         }
-        Ok(tokens)
+        Ok(whole)
+    }
+
+    async fn damaged_tokens(&self) -> Result<Vec<String>, StoreError> {
+        Ok(self.token_rows().await?.1)
     }
 
     async fn add_token(&self, token: StoredToken, forget: Timestamp) -> Result<bool, StoreError> {
@@ -66,8 +59,25 @@ impl Access for PostgresStore {
     }
 
     async fn revoke_token(&self, name: &str, at: Timestamp) -> Result<bool, StoreError> {
-        let sql = "UPDATE token SET revoked_ms = $2 WHERE name = $1 AND revoked_ms IS NULL";
-        Ok(self.mark_token(sql, name, at).await? == 1)
+        let sql =
+            "UPDATE token SET revoked_ms = $2 WHERE name = $1 AND revoked_ms IS NULL AND sum = sum_1(token)";
+        if self.mark_token(sql, name, at).await? == 1 {
+            return Ok(true);
+        }
+        let name = name.to_owned();
+        let remove = self.reads.run(move |client| async move {
+            let damaged = "SELECT name, hash FROM token WHERE sum IS DISTINCT FROM sum_1(token)";
+            let mut removed = 0;
+            for row in all(&client, damaged, &[]).await? {
+                let (stored, hash): (&str, &[u8]) = (get(&row, 0)?, get(&row, 1)?);
+                if damaged_token(stored, hash) == name {
+                    let sql = "DELETE FROM token WHERE name = $1 AND sum IS DISTINCT FROM sum_1(token)";
+                    removed += change(&client, sql, &[&stored]).await?;
+                }
+            }
+            Ok(removed)
+        });
+        Ok(remove.await? > 0)
     }
 
     async fn settle_token_rights(&self) -> Result<Vec<String>, StoreError> {
@@ -99,6 +109,23 @@ impl Access for PostgresStore {
 }
 
 impl PostgresStore {
+    /// The tokens that can be read, and what users call the others.
+    async fn token_rows(&self) -> Result<(Vec<StoredToken>, Vec<String>), StoreError> {
+        let sql = "SELECT name, hash, scopes, labels, created_ms, created_by, expires_ms, used_ms, revoked_ms, rights, sum = sum_1(token)
+             FROM token ORDER BY name";
+        let rows = self
+            .reads
+            .run(move |client| async move { all(&client, sql, &[]).await });
+        let (mut whole, mut damaged) = (Vec::new(), Vec::new());
+        for row in rows.await? {
+            match token(&row)? {
+                Some(token) => whole.push(token),
+                None => damaged.push(damaged_token(get(&row, 0)?, get(&row, 1)?)),
+            }
+        }
+        Ok((whole, damaged))
+    }
+
     async fn mark_token(&self, sql: &'static str, name: &str, at: Timestamp) -> Result<u64, StoreError> {
         let name = name.to_owned();
         let mark = self

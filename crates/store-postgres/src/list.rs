@@ -1,6 +1,6 @@
 //! Lists of sessions: the statement for a filter.
 
-use crate::queries::{LIVE, ROW, first, get, list_row};
+use crate::queries::{LISTED, LIVE, ROW, first, get, list_row};
 use agentd_protocol::{SortBy, SortKey};
 use agentd_store::backend::{clamp, hex};
 use agentd_store::{Filter, MAX_LIST, Row, StoreError};
@@ -98,7 +98,7 @@ pub(crate) async fn list(client: Object, filter: Filter, node: Option<i64>) -> R
     let more: String = wanted.sql.iter().map(|sql| format!(" AND {sql}")).collect();
     let limit = clamp(filter.limit, MAX_LIST);
     let sql = format!(
-        "SELECT {ROW} FROM session WHERE {LIVE} AND summary IS NOT NULL{more}
+        "SELECT {ROW} FROM session WHERE {LIVE} AND {LISTED}{more}
          ORDER BY {order}uid {direction} LIMIT {limit}"
     );
     let params: Vec<&(dyn ToSql + Sync)> = wanted

@@ -121,6 +121,10 @@ pub(crate) const ROW: &str =
     "uid, epoch, head, name, state, closed, labels::text, resumable, wake_at_ms, summary, row_sum, own_sum, head_sum,
      created_ms, deleted_ms, last_append, updated_ms";
 
+/// SQL that checks whether a session has a list row: one that is being imported has none yet. A damaged row without a summary
+/// is one.
+pub(crate) const LISTED: &str = "(summary IS NOT NULL OR row_sum IS NOT NULL OR state <> '')";
+
 /// SQL that checks whether a session exists: a damaged row is no proof that it was deleted.
 pub(crate) const LIVE: &str = "(deleted_ms IS NULL OR own_sum IS DISTINCT FROM own_sum_1(session))";
 
@@ -169,7 +173,7 @@ pub(crate) fn list_row(row: &tokio_postgres::Row) -> Result<Row, StoreError> {
 }
 
 pub(crate) async fn row(client: Object, session: SessionId) -> Result<Option<Row>, StoreError> {
-    let sql = format!("SELECT {ROW} FROM session WHERE uid = $1 AND {LIVE} AND summary IS NOT NULL");
+    let sql = format!("SELECT {ROW} FROM session WHERE uid = $1 AND {LIVE} AND {LISTED}");
     let found = first(&client, &sql, &[&hex(session)]).await?;
     if let Some(row) = &found
         && !is_placed(row)?
@@ -184,12 +188,12 @@ pub(crate) async fn row(client: Object, session: SessionId) -> Result<Option<Row
 
 /// Finds the row of a whole id, which programs give.
 const RESOLVE_ID: &str = "SELECT uid, name FROM session
-WHERE uid = $1 AND (deleted_ms IS NULL OR own_sum IS DISTINCT FROM own_sum_1(session)) AND summary IS NOT NULL
+WHERE uid = $1 AND (deleted_ms IS NULL OR own_sum IS DISTINCT FROM own_sum_1(session)) AND (summary IS NOT NULL OR row_sum IS NOT NULL OR state <> '')
   AND labels @> $2::text::jsonb";
 
 /// Finds other references: it looks at every row.
 const RESOLVE: &str = "SELECT uid, name, CASE WHEN name = $1 THEN 1 ELSE 0 END AS rank FROM session
-WHERE (deleted_ms IS NULL OR own_sum IS DISTINCT FROM own_sum_1(session)) AND summary IS NOT NULL
+WHERE (deleted_ms IS NULL OR own_sum IS DISTINCT FROM own_sum_1(session)) AND (summary IS NOT NULL OR row_sum IS NOT NULL OR state <> '')
   AND (name = $1 OR ($2 AND (left(uid, length($3)) = $3 OR right(uid, length($3)) = $3
                             OR substr(uid, 21, length($3)) = $3)))
   AND labels @> $4::text::jsonb
@@ -226,8 +230,8 @@ pub(crate) async fn resolve(
 }
 
 pub(crate) async fn count(client: Object) -> Result<u64, StoreError> {
-    let sql = "SELECT count(*) FROM session WHERE deleted_ms IS NULL AND summary IS NOT NULL";
-    first(&client, sql, &[])
+    let sql = format!("SELECT count(*) FROM session WHERE deleted_ms IS NULL AND {LISTED}");
+    first(&client, &sql, &[])
         .await?
         .map_or(Ok(0), |row| count_of(&row, 0))
 }
@@ -237,10 +241,11 @@ pub(crate) async fn states(
     of: Option<Vec<SessionId>>,
 ) -> Result<BTreeMap<String, u64>, StoreError> {
     let of: Option<Vec<String>> = of.map(|of| of.into_iter().map(hex).collect());
-    let sql =
-        "SELECT state, count(*) FROM session WHERE deleted_ms IS NULL AND summary IS NOT NULL AND NOT closed
-         AND ($1::text[] IS NULL OR uid = ANY ($1)) GROUP BY state";
-    let rows = all(&client, sql, &[&of]).await?;
+    let sql = format!(
+        "SELECT state, count(*) FROM session WHERE deleted_ms IS NULL AND {LISTED} AND NOT closed
+         AND ($1::text[] IS NULL OR uid = ANY ($1)) GROUP BY state"
+    );
+    let rows = all(&client, &sql, &[&of]).await?;
     let counts = rows.iter().map(|row| Ok((get(row, 0)?, count_of(row, 1)?)));
     counts.collect()
 }

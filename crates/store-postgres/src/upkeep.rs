@@ -1,7 +1,7 @@
 //! Retention, and the check for damage.
 
 use crate::error::store_error;
-use crate::queries::{ROW, all, change, count_of, first, get, is_placed, list_row};
+use crate::queries::{LISTED, ROW, all, change, count_of, first, get, is_placed, list_row};
 use agentd_protocol::{SessionId, Timestamp};
 use agentd_store::backend::{KEY_LIFE_MS, column, hex, name_of};
 use agentd_store::cell_sum::SUMS;
@@ -15,7 +15,7 @@ const PURGE_STEP: i64 = 2_000;
 /// The next session to remove: deleted long ago, or left over from an interrupted import.
 /// Not damaged rows: they may not mean what they say.
 const NEXT: &str = "SELECT id FROM session
-WHERE (deleted_ms < $1 OR (deleted_ms IS NULL AND summary IS NULL AND updated_ms < $1 AND uid <> $2))
+WHERE (deleted_ms < $1 OR (deleted_ms IS NULL AND summary IS NULL AND row_sum IS NULL AND state = '' AND updated_ms < $1 AND uid <> $2))
   AND own_sum = own_sum_1(session) AND head_sum = head_sum_1(session) LIMIT 1";
 
 pub(crate) async fn purge(client: Object, before: Timestamp, now: Timestamp) -> Result<u64, StoreError> {
@@ -51,8 +51,10 @@ pub(crate) async fn check(client: Object) -> Result<Integrity, StoreError> {
         row.map_or(Ok(0), |row| count_of(&row, 0))
     };
     let mut found = Integrity {
-        sessions: number("SELECT count(*) FROM session WHERE deleted_ms IS NULL AND summary IS NOT NULL")
-            .await?,
+        sessions: number(&format!(
+            "SELECT count(*) FROM session WHERE deleted_ms IS NULL AND {LISTED}"
+        ))
+        .await?,
         events: number("SELECT count(*) FROM event").await?,
         bytes: number(SIZE).await?,
         warnings: crate::rules::warnings(&client).await?,
@@ -63,7 +65,7 @@ pub(crate) async fn check(client: Object) -> Result<Integrity, StoreError> {
         found.problems.push(problem);
     }
     changed_lines(&client, &mut found.problems).await?;
-    let rows = format!("SELECT {ROW} FROM session WHERE summary IS NOT NULL");
+    let rows = format!("SELECT {ROW} FROM session WHERE {LISTED}");
     each(&client, &rows, &mut found.problems, |row| {
         let damaged = is_placed(row)? && list_row(row)?.damaged;
         Ok(damaged.then_some(problem::row(get(row, 0)?)))

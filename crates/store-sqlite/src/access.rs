@@ -1,20 +1,29 @@
 //! The table of tokens, and the look-up of a blob within labels.
 
-use crate::error::Error;
 use crate::queries::carries;
 use crate::row_sum::{self, WHOLE};
 use crate::store::{SMALL, SqliteStore};
-use crate::values::{column, size};
-use agentd_protocol::{Labels, Principal, Timestamp};
+use crate::token_rows::{self, TokenRows};
+use crate::values::column;
+use agentd_protocol::{Labels, Timestamp};
 use agentd_store::cell_sum::{BLOB_USE, TOKEN};
 use agentd_store::{Access, MAX_TOKENS, StoreError, StoredToken};
 use async_trait::async_trait;
-use rusqlite::{Connection, Row, params};
+use rusqlite::{Connection, params};
 
 #[async_trait]
 impl Access for SqliteStore {
     async fn tokens(&self) -> Result<Vec<StoredToken>, StoreError> {
-        self.readers.read(tokens).await
+        let found = self.readers.read(TokenRows::read).await?;
+        for row in &found.damaged {
+            tracing::error!(row.name, "a stored token is damaged and opens nothing; revoke it");
+        }
+        Ok(found.whole)
+    }
+
+    async fn damaged_tokens(&self) -> Result<Vec<String>, StoreError> {
+        let found = self.readers.read(TokenRows::read).await?;
+        Ok(found.damaged.into_iter().map(|row| row.name).collect())
     }
 
     async fn add_token(&self, token: StoredToken, forget: Timestamp) -> Result<bool, StoreError> {
@@ -23,10 +32,7 @@ impl Access for SqliteStore {
         let rights = token.rights.as_ref().map(serde_json::to_string).transpose()?;
         let most = i64::try_from(MAX_TOKENS).unwrap_or(i64::MAX);
         let add = move |writer: &Connection| {
-            let whole = row_sum::whole(&TOKEN);
-            let forget_old =
-                format!("DELETE FROM token WHERE (revoked_ms < ?1 OR expires_ms < ?1) AND {whole}");
-            writer.execute(&forget_old, [column(forget.0)])?;
+            token_rows::forget(writer, column(forget.0))?;
             let mut insert = writer.prepare_cached(
                 "INSERT INTO token(name, hash, scopes, labels, created_ms, created_by, expires_ms, used_ms, revoked_ms,
                    rights, sum)
@@ -54,13 +60,17 @@ impl Access for SqliteStore {
     async fn revoke_token(&self, name: &str, at: Timestamp) -> Result<bool, StoreError> {
         let name = name.to_owned();
         let revoke = move |writer: &Connection| {
-            let sum = row_sum::kept(&TOKEN, &[("revoked_ms", "?2")]);
+            let whole = row_sum::whole(&TOKEN);
+            let sum = row_sum::sum(&TOKEN, &[("revoked_ms", "?2")]);
             let sql = format!(
-                "UPDATE token SET revoked_ms = ?2, sum = {sum} WHERE name = ?1 AND revoked_ms IS NULL"
+                "UPDATE token SET revoked_ms = ?2, sum = {sum} WHERE name = ?1 AND revoked_ms IS NULL AND {whole}"
             );
-            writer.prepare_cached(&sql)?.execute(params![name, column(at.0)])
+            let revoked = writer
+                .prepare_cached(&sql)?
+                .execute(params![name, column(at.0)])?;
+            Ok(revoked == 1 || token_rows::remove_damaged(writer, &name)?)
         };
-        Ok(self.writer.change(SMALL, revoke).await? == 1)
+        self.writer.change(SMALL, revoke).await
     }
 
     async fn settle_token_rights(&self) -> Result<Vec<String>, StoreError> {
@@ -104,58 +114,4 @@ impl Access for SqliteStore {
         };
         self.readers.read(within).await
     }
-}
-
-fn tokens(reader: &Connection) -> Result<Vec<StoredToken>, Error> {
-    let mut select = reader.prepare_cached(&format!(
-        "SELECT name, hash, scopes, labels, created_ms, created_by, expires_ms, used_ms, revoked_ms, rights, {}
-         FROM token ORDER BY name",
-        row_sum::whole(&TOKEN)
-    ))?;
-    let rows = select.query_map([], |row| {
-        Ok((
-            String::from_utf8_lossy(row.get_ref(0)?.as_bytes()?).into_owned(),
-            token(row),
-        ))
-    })?;
-    let mut tokens = Vec::new();
-    for found in rows {
-        match found? {
-            (_, Ok(Some(token))) => tokens.push(token),
-            (name, _) => tracing::error!(name, "a stored token is damaged and opens nothing; revoke it"),
-        }
-    }
-    Ok(tokens)
-}
-
-/// `None`: it does not match its checksum, or its scopes, labels or rights are unreadable.
-fn token(row: &Row<'_>) -> rusqlite::Result<Option<StoredToken>> {
-    if !row.get::<_, bool>(10)? {
-        return Ok(None);
-    }
-    let time =
-        |index| Ok::<_, rusqlite::Error>(row.get::<_, Option<i64>>(index)?.map(|ms| Timestamp(size(ms))));
-    let (scopes, labels): (String, String) = (row.get(2)?, row.get(3)?);
-    let rights: Option<String> = row.get(9)?;
-    let rights = rights.map(|rights| serde_json::from_str(&rights)).transpose();
-    let read = (
-        serde_json::from_str(&scopes),
-        serde_json::from_str(&labels),
-        rights,
-    );
-    let (Ok(scopes), Ok(labels), Ok(rights)) = read else {
-        return Ok(None);
-    };
-    Ok(Some(StoredToken {
-        name: row.get(0)?,
-        hash: row.get(1)?,
-        scopes,
-        labels,
-        rights,
-        created: Timestamp(size(row.get(4)?)),
-        by: Principal(row.get(5)?),
-        expires: time(6)?,
-        used: time(7)?,
-        revoked: time(8)?,
-    }))
 }

@@ -2,6 +2,7 @@
 
 use crate::blob_files::BlobFiles;
 use crate::error::Error;
+use crate::row_sum::LISTED;
 use crate::values::size;
 use agentd_store::Copied;
 use agentd_store::backend::private_dir;
@@ -28,9 +29,11 @@ pub(crate) fn copy(database: &Path, files: &BlobFiles, dir: &Path) -> Result<Cop
             tracing::warn!(%name, "a blob is missing from the store, so the backup does not contain it");
         }
     }
-    let count = |sql| copy.query_row(sql, [], |row| row.get::<_, i64>(0)).map(size);
+    let count = |sql: &str| copy.query_row(sql, [], |row| row.get::<_, i64>(0)).map(size);
     Ok(Copied {
         cursor: count("SELECT coalesce(max(cursor), 0) FROM event")?,
-        sessions: count("SELECT count(*) FROM session WHERE deleted_ms IS NULL AND summary IS NOT NULL")?,
+        sessions: count(&format!(
+            "SELECT count(*) FROM session WHERE deleted_ms IS NULL AND {LISTED}"
+        ))?,
     })
 }

@@ -1,6 +1,7 @@
 //! The writer thread: puts all waiting changes into one transaction, commits it, updates the witness, then answers.
 
 use crate::files::DatabaseFiles;
+use crate::salvage;
 use crate::values::size;
 use crate::witness::{Head, Witness};
 use crate::writer::Weight;
@@ -23,6 +24,8 @@ pub(crate) enum Ending {
     Committed,
     Full,
     Refused(String),
+    /// It needs a page that is damaged. Nothing was written.
+    Damaged(String),
     Stopped(String),
     Unknown,
 }
@@ -156,7 +159,7 @@ impl Thread {
             Some(why) => Ending::Stopped(why),
             None => match self.transact(batch) {
                 // A bad change must not fail the others: each gets its own transaction.
-                Ending::Full | Ending::Refused(_) if batch.len() > 1 => {
+                Ending::Full | Ending::Refused(_) | Ending::Damaged(_) if batch.len() > 1 => {
                     for mut change in batch.drain(..) {
                         let ending = self.transact(std::slice::from_mut(&mut change));
                         change.answer(ending);
@@ -180,7 +183,10 @@ impl Thread {
         }
         let begun = std::time::Instant::now();
         if let Err(error) = self.apply(batch) {
-            let ending = self.judge(&error, false);
+            let ending = match salvage::is_unreadable(&error) {
+                true => self.damaged(&error),
+                false => self.judge(&error, false),
+            };
             self.roll_back();
             return ending;
         }
@@ -265,6 +271,15 @@ impl Thread {
         if let Err(error) = self.writer.execute_batch("ROLLBACK") {
             self.stop(&format!("rollback: {error}"), false);
         }
+    }
+
+    /// A page that cannot be read concerns the changes that need it and no other (I6), unless the file itself changed.
+    fn damaged(&self, error: &rusqlite::Error) -> Ending {
+        if let Err(why) = self.check_files() {
+            return self.stop(&why, false);
+        }
+        tracing::error!(%error, "a change needs a damaged page of the database and is refused");
+        Ending::Damaged(error.to_string())
     }
 
     fn judge(&self, error: &rusqlite::Error, committing: bool) -> Ending {

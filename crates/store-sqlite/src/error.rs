@@ -1,5 +1,6 @@
 //! Errors inside this crate: SQLite's, until they leave it as [`StoreError::Database`].
 
+use crate::salvage;
 use agentd_store::StoreError;
 
 /// An error of SQLite or of the store.
@@ -30,6 +31,7 @@ impl From<serde_json::Error> for Error {
 impl From<Error> for StoreError {
     fn from(error: Error) -> Self {
         match error {
+            Error::Sqlite(error) if salvage::is_unreadable(&error) => Self::Damaged(error.to_string()),
             Error::Sqlite(error) => Self::Database(Box::new(error)),
             Error::Store(error) => error,
         }

@@ -28,6 +28,7 @@ mod schema;
 mod spending;
 mod store;
 mod threads;
+mod token_rows;
 mod upkeep;
 mod values;
 mod witness;

@@ -2,7 +2,7 @@
 
 use crate::error::Error;
 use crate::order;
-use crate::row_sum::{self, WHOLE, WHOLE_EVENT};
+use crate::row_sum::{self, LISTED, WHOLE, WHOLE_EVENT};
 use crate::salvage;
 use crate::values::{column, session_of, size, uid};
 use agentd_protocol::SessionId;
@@ -100,7 +100,7 @@ pub(crate) fn readable(reader: &Connection, session: SessionId) -> Result<(), Er
 pub(crate) fn row(reader: &Connection, session: SessionId) -> Result<Option<Row>, Error> {
     let mut select = reader.prepare_cached(&format!(
         "SELECT uid, epoch, head, {WHOLE}, summary, {} FROM session
-         WHERE uid = ?1 AND {} AND summary IS NOT NULL",
+         WHERE uid = ?1 AND {} AND {LISTED}",
         row_sum::placed(),
         row_sum::live()
     ))?;
@@ -144,7 +144,7 @@ fn list_sql(filter: &Filter, which: &str) -> String {
     let (placed, live) = (row_sum::placed(), row_sum::live());
     format!(
         "SELECT uid, epoch, head, {WHOLE} AND {placed} AS whole, summary, {placed} FROM session
-WHERE {place} AND {live} AND summary IS NOT NULL{which}
+WHERE {place} AND {live} AND {LISTED}{which}
   AND (?1 OR closed = 0 OR NOT whole)
   AND (?2 = '[]' OR EXISTS (SELECT 1 FROM json_each(?2) AS want
        WHERE state = want.value OR substr(state, 1, length(want.value) + 1) = want.value || '('))
@@ -206,7 +206,7 @@ fn resolve_sql(which: &str) -> String {
     let live = row_sum::live();
     format!(
         "SELECT uid, name, CASE WHEN name = ?1 THEN 1 ELSE 0 END AS rank FROM session
-WHERE {live} AND summary IS NOT NULL{which}
+WHERE {live} AND {LISTED}{which}
   AND (name = ?1 OR (?2 AND (substr(uid, 1, length(?3)) = ?3 OR substr(uid, -length(?3)) = ?3
                             OR substr(uid, 21, length(?3)) = ?3)))
   AND {}
@@ -226,7 +226,7 @@ pub(crate) fn resolve(
     // Programs give whole ids. Other references need a look at every row.
     if let Some(id) = hex.as_deref().filter(|hex| hex.len() == ID_DIGITS) {
         let sql = format!(
-            "SELECT uid, name FROM session WHERE uid = ?1 AND {} AND summary IS NOT NULL AND {}",
+            "SELECT uid, name FROM session WHERE uid = ?1 AND {} AND {LISTED} AND {}",
             row_sum::live(),
             carries("?2")
         );
@@ -266,9 +266,9 @@ fn resolved(
 }
 
 pub(crate) fn count(reader: &Connection) -> Result<u64, Error> {
-    let sql = "SELECT count(*) FROM session WHERE deleted_ms IS NULL AND summary IS NOT NULL";
     let counted = |which: &str| {
-        let mut select = reader.prepare_cached(&format!("{sql}{which}"))?;
+        let sql = format!("SELECT count(*) FROM session WHERE deleted_ms IS NULL AND {LISTED}{which}");
+        let mut select = reader.prepare_cached(&sql)?;
         Ok(vec![size(select.query_row([], |row| row.get(0))?)])
     };
     let counts = salvage::read(reader, counted, |_| Some(1))?;
@@ -277,17 +277,17 @@ pub(crate) fn count(reader: &Connection) -> Result<u64, Error> {
 
 /// Reads no summaries: only the columns that are stored with them.
 pub(crate) fn states(reader: &Connection, of: Option<&[SessionId]>) -> Result<BTreeMap<String, u64>, Error> {
-    const OPEN: &str = "deleted_ms IS NULL AND summary IS NOT NULL AND closed = 0";
+    let open = format!("deleted_ms IS NULL AND {LISTED} AND closed = 0");
     let mut select;
     let mut rows = match of {
         None => {
-            let sql = format!("SELECT state, count(*) FROM session WHERE {OPEN} GROUP BY state");
+            let sql = format!("SELECT state, count(*) FROM session WHERE {open} GROUP BY state");
             select = reader.prepare_cached(&sql)?;
             select.query([])?
         }
         Some(of) => {
             let sql = format!(
-                "SELECT state, count(*) FROM session WHERE {OPEN} AND uid IN (SELECT value FROM json_each(?1)) GROUP BY state"
+                "SELECT state, count(*) FROM session WHERE {open} AND uid IN (SELECT value FROM json_each(?1)) GROUP BY state"
             );
             let of = serde_json::to_string(&of.iter().map(|id| uid(*id)).collect::<Vec<_>>())?;
             select = reader.prepare_cached(&sql)?;

@@ -65,7 +65,7 @@ impl Readers {
         });
         let answer = work.await;
         // The log may have been truncated, or the database replaced.
-        if let Err(StoreError::Database(_)) = &answer {
+        if let Err(StoreError::Database(_) | StoreError::Damaged(_)) = &answer {
             self.doubts.raise();
         }
         answer

@@ -9,8 +9,14 @@ use rusqlite::types::ValueRef;
 
 /// SQL that checks whether a row matches its checksum; the columns are those of
 /// [`RowColumns`](agentd_store::backend::RowColumns).
-pub(crate) const WHOLE: &str = "(session.summary IS NULL OR session.row_sum IS agentd_row_sum(session.uid, session.name, session.state, \
+pub(crate) const WHOLE: &str = "(session.summary IS NULL AND session.row_sum IS NULL AND session.state = '' \
+  OR session.row_sum IS agentd_row_sum(session.uid, session.name, session.state, \
   session.closed, session.labels, session.resumable, session.wake_at_ms, session.summary))";
+
+/// SQL that checks whether a session has a list row: one that is being imported has none yet. A damaged row without a summary
+/// is one.
+pub(crate) const LISTED: &str =
+    "(session.summary IS NOT NULL OR session.row_sum IS NOT NULL OR session.state <> '')";
 
 /// SQL that checks whether an event, joined with its session, matches its checksum.
 pub(crate) const WHOLE_EVENT: &str =

@@ -3,12 +3,14 @@
 use crate::append::Staged;
 use crate::blob_files::BlobFiles;
 use crate::committer::{Database, Tx};
+use crate::error::Error;
 use crate::files::DatabaseFiles;
 use crate::readers::Readers;
 use crate::threads::Threads;
+use crate::values::size;
 use crate::witness::{Head, Witness};
 use crate::writer::{Weight, Writer};
-use crate::{append, backup, entries, mend, parts, queries, schema, spending, upkeep};
+use crate::{append, backup, entries, mend, parts, queries, salvage, schema, spending, upkeep};
 use agentd_fault_points as fault;
 use agentd_protocol::{Labels, Principal, SessionId, Timestamp};
 use agentd_store::StoreLock;
@@ -20,7 +22,7 @@ use agentd_store::{
 };
 use async_trait::async_trait;
 use bytes::Bytes;
-use rusqlite::params;
+use rusqlite::{Connection, params};
 use std::collections::BTreeMap;
 use std::fs::OpenOptions;
 use std::os::unix::fs::OpenOptionsExt;
@@ -76,11 +78,8 @@ impl SqliteStore {
             .open(file);
         made.map_err(|error| StoreError::io(file, error))?;
         let connection = schema::open_writer(file, options.max_bytes)?;
-        if options.purpose != Purpose::Destination {
-            parts::refuse_unfinished(&connection)?;
-        }
-        let aside = mend::all(&connection)?;
-        let (witness, losses) = Witness::open(file, &connection, options.accept_loss, &aside)?;
+        let (witness, losses, last) = compare(&connection, file, &options)
+            .map_err(|error| salvage::explain(&connection, file, error))?;
         let without_witness = witness.was_missing();
         // SQLite also syncs the name of its log, but ignores a failure.
         [data_dir, parent].into_iter().try_for_each(sync_names)?;
@@ -91,7 +90,7 @@ impl SqliteStore {
             files: DatabaseFiles::of(file),
             witness,
         };
-        let writer = Writer::start(database, locks, options.write_timeout)?;
+        let writer = Writer::start(database, last, locks, options.write_timeout)?;
         let readers = Readers::new(
             file.to_owned(),
             options.readers,
@@ -168,6 +167,22 @@ impl SqliteStore {
         fault::fact(fault::FACT_AFTER, &kinds).map_err(|_| StoreError::Unknown)?;
         Ok(outcome)
     }
+}
+
+/// Mends rows and compares the database with its witness. Returns the losses, and the cursor of the newest event.
+fn compare(
+    connection: &Connection,
+    file: &Path,
+    options: &Options,
+) -> Result<(Witness, Vec<Loss>, u64), Error> {
+    if options.purpose != Purpose::Destination {
+        parts::refuse_unfinished(connection)?;
+    }
+    let aside = mend::all(connection)?;
+    let (witness, losses) = Witness::open(file, connection, options.accept_loss, &aside)?;
+    let newest = "SELECT coalesce(max(cursor), 0) FROM event";
+    let last: i64 = connection.query_row(newest, [], |row| row.get(0))?;
+    Ok((witness, losses, size(last)))
 }
 
 #[async_trait]

@@ -3,7 +3,7 @@
 use crate::blob_files::BlobFiles;
 use crate::committer::Tx;
 use crate::error::Error;
-use crate::row_sum::{self, WHOLE, WHOLE_EVENT};
+use crate::row_sum::{self, LISTED, WHOLE, WHOLE_EVENT};
 use crate::salvage;
 use crate::values::{column, session_of, size, uid};
 use crate::witness::Head;
@@ -53,7 +53,7 @@ pub(crate) fn forget_keys(writer: &Connection, now: Timestamp) -> rusqlite::Resu
 static NEXT: LazyLock<String> = LazyLock::new(|| {
     format!(
         "SELECT id, uid FROM session
-WHERE (deleted_ms < ?1 OR (deleted_ms IS NULL AND summary IS NULL AND updated_ms < ?1 AND uid <> ?2))
+WHERE (deleted_ms < ?1 OR (deleted_ms IS NULL AND NOT {LISTED} AND updated_ms < ?1 AND uid <> ?2))
   AND id <> coalesce((SELECT session_id FROM event ORDER BY cursor DESC LIMIT 1), 0) AND {} LIMIT 1",
         row_sum::placed()
     )
@@ -252,7 +252,7 @@ fn damaged_entries(reader: &Connection, _: &BlobFiles, problems: &mut Vec<String
 /// List rows that differ from what their owners wrote, or that this build cannot read.
 fn damaged_rows(reader: &Connection, _: &BlobFiles, problems: &mut Vec<String>) -> Result<(), Error> {
     let mut rows = reader.prepare(&format!(
-        "SELECT uid, {WHOLE}, summary FROM session WHERE summary IS NOT NULL"
+        "SELECT uid, {WHOLE}, summary FROM session WHERE {LISTED}"
     ))?;
     let mut rows = rows.query([])?;
     while let Some(row) = rows.next()? {

@@ -1,8 +1,6 @@
 //! The interface to the writer thread: a bounded queue of changes, each with a deadline for its answer.
 
 use crate::committer::{Change, Database, Ending, Order, Thread, Tx};
-use crate::error::Error;
-use crate::values::size;
 use agentd_store::StoreError;
 use agentd_store::StoreLock;
 use agentd_store::StoreMetrics;
@@ -49,6 +47,7 @@ impl<T: Send, F: FnMut(&Tx<'_>) -> rusqlite::Result<T> + Send> Change for Pendin
             (Ending::Committed, Some(value)) => Ok(value),
             (Ending::Full, _) => Err(StoreError::Full),
             (Ending::Refused(why), _) => Err(StoreError::Refused(why)),
+            (Ending::Damaged(why), _) => Err(StoreError::Damaged(why)),
             (Ending::Stopped(why), _) => Err(StoreError::Stopped(why)),
             (Ending::Unknown | Ending::Committed, _) => Err(StoreError::Unknown),
         };
@@ -84,11 +83,14 @@ pub(crate) struct Writer {
 
 impl Writer {
     /// Starts the thread. It owns the connection and the lock, and releases both when it ends.
-    pub(crate) fn start(database: Database, lock: Vec<StoreLock>, timeout: Duration) -> Result<Self, Error> {
-        let newest = "SELECT coalesce(max(cursor), 0) FROM event";
-        let last: i64 = database.connection.query_row(newest, [], |row| row.get(0))?;
+    pub(crate) fn start(
+        database: Database,
+        last: u64,
+        lock: Vec<StoreLock>,
+        timeout: Duration,
+    ) -> Result<Self, StoreError> {
         let (queue, orders) = mpsc::channel(QUEUE);
-        let (committed_tx, committed) = watch::channel(size(last));
+        let (committed_tx, committed) = watch::channel(last);
         let (fatal_tx, fatal) = watch::channel(None);
         let counters = Arc::new(Counters::default());
         let state = Thread::new(database, committed_tx, fatal_tx, Arc::clone(&counters));

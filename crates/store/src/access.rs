@@ -1,9 +1,13 @@
 //! The tokens of programs and people, and which content a token's labels reach.
 
+use crate::blob::digits;
 use agentd_protocol::{Labels, Principal, Timestamp, TokenRights};
 
 /// The maximum number of tokens, ended ones included.
 pub const MAX_TOKENS: usize = 4_096;
+
+/// The maximum length of a token's name.
+pub const MAX_TOKEN_NAME: usize = 63;
 
 /// A token as it is stored: never the token itself, only its hash (I8).
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,6 +50,17 @@ impl StoredToken {
     pub fn is_live(&self, now: Timestamp) -> bool {
         self.end().is_none_or(|end| now < end)
     }
+}
+
+/// What users call a damaged token: its name, if it may be the name of a token, or else the start of its hash.
+#[must_use]
+pub fn damaged_token(name: &str, hash: &[u8]) -> String {
+    let word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
+    if !name.is_empty() && name.len() <= MAX_TOKEN_NAME && name.chars().all(word) {
+        return name.to_owned();
+    }
+    let start = hash.get(..hash.len().min(6)).unwrap_or_default();
+    format!("#{}", digits(start))
 }
 
 /// Whether all wanted labels are among those that a session has.

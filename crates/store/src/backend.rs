@@ -1,5 +1,6 @@
 //! Shared parts for backends in crates of their own: encodings, checksums, limits, directories, the words of a check.
 
+pub use crate::access::{MAX_TOKEN_NAME, damaged_token};
 pub use crate::blob::{ROW_LIMIT, digits, is_name, name_of};
 pub use crate::cell_sum::{CellSum, OwnColumns, Summed, head_sum};
 pub use crate::directory::{durable_dir, private_dir, sync_names};

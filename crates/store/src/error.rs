@@ -8,6 +8,9 @@ use std::path::PathBuf;
 /// The fault code of [`StoreError::DamagedRow`].
 pub const DAMAGED_ROW: &str = "damaged_row";
 
+/// The fault code of [`StoreError::Damaged`].
+pub const DAMAGED: &str = "store_damaged";
+
 /// The fault code of [`StoreError::Aside`].
 pub const SET_ASIDE: &str = "session_set_aside";
 
@@ -126,6 +129,9 @@ pub enum StoreError {
     /// A row that is not a session's differs from what was written.
     #[error("{0} is damaged: it does not match what was written")]
     DamagedEntry(String),
+    /// A page of the database is damaged, and what was asked for needs it.
+    #[error("the database has damaged pages: {0}")]
+    Damaged(String),
     /// The content of a blob does not match its name.
     #[error("blob {0} is damaged: its content does not match what was written")]
     DamagedBlob(String),
@@ -298,6 +304,7 @@ impl StoreError {
             | Self::DamagedRow(_)
             | Self::Aside(_)
             | Self::DamagedEntry(_)
+            | Self::Damaged(_)
             | Self::DamagedBlob(_)
             | Self::Foreign { .. }
             | Self::Lost { .. }
@@ -332,6 +339,7 @@ impl StoreError {
             Self::Aside(_) => SET_ASIDE,
             Self::DamagedEntry(_) => "damaged_entry",
             Self::DamagedBlob(_) => "damaged_blob",
+            Self::Damaged(_) => DAMAGED,
             Self::NodeLost => "node_lost",
             Self::Full => "store_full",
             Self::Busy(_) => "store_busy",
@@ -358,6 +366,9 @@ impl StoreError {
             }
             Self::DamagedEntry(_) => {
                 Some("`agentctl doctor` lists all damage; use another key, or another account")
+            }
+            Self::Damaged(_) => {
+                Some("`agentctl doctor` lists all damage; stop agentd and restore its newest backup")
             }
             Self::Full => Some("free disk space; the store retries automatically"),
             _ => None,

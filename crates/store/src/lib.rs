@@ -46,7 +46,7 @@ pub use access::{MAX_TOKENS, StoredToken};
 pub use append::{Append, Blob, Charge, IdempotencyKey, Outcome};
 pub use clock::Clock;
 pub use encoded::{EncodedEvent, EventColumns};
-pub use error::{AWAY, DAMAGED_ROW, ELSEWHERE, Loss, SET_ASIDE, StoreError};
+pub use error::{AWAY, DAMAGED, DAMAGED_ROW, ELSEWHERE, Loss, SET_ASIDE, StoreError};
 pub use fleet::{Beat, Fleet, Joining, KnownKey, Lease, Orphans, Owner, Stranded};
 pub use jsonl::{Restored, export, rebuild, restore};
 pub use lock::StoreLock;

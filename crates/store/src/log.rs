@@ -159,7 +159,9 @@ pub trait Access: Send + Sync + Debug {
     /// Adds a token, and forgets those that had ended before `forget`. Returns false, and adds nothing, if the name is
     /// taken or there are [`MAX_TOKENS`](crate::MAX_TOKENS).
     async fn add_token(&self, token: StoredToken, forget: Timestamp) -> Result<bool, StoreError>;
-    /// Ends a token. Returns false if there is no such token, or it was revoked before.
+    /// The damaged tokens: by their names, or else as [`damaged_token`](crate::backend::damaged_token) says. They open nothing.
+    async fn damaged_tokens(&self) -> Result<Vec<String>, StoreError>;
+    /// Ends a token, or removes a damaged one. Returns false if there is no such token, or it was revoked before.
     async fn revoke_token(&self, name: &str, at: Timestamp) -> Result<bool, StoreError>;
     /// Gives every token without rights the default ones, and returns the names of these tokens.
     async fn settle_token_rights(&self) -> Result<Vec<String>, StoreError>;

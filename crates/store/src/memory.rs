@@ -205,6 +205,10 @@ impl Access for MemoryStore {
         Ok(self.open()?.add_token(token, forget))
     }
 
+    async fn damaged_tokens(&self) -> Result<Vec<String>, StoreError> {
+        Ok(Vec::new())
+    }
+
     async fn revoke_token(&self, name: &str, at: Timestamp) -> Result<bool, StoreError> {
         let mut state = self.open()?;
         let live = state.tokens.get_mut(name);

@@ -49,7 +49,9 @@ pub fn no_witness(file: &Path) -> String {
 #[must_use]
 pub fn entry(of: &Summed, key: &str) -> String {
     let remedy = match of.table {
-        "token" => "it opens nothing; revoke it, and create another one",
+        "token" => {
+            "it opens nothing; revoke it by the name that `agentctl token ls` shows, and create another one"
+        }
         "idempotency" => "requests with this key are refused until it expires",
         "charge" => "nothing can be charged to this account",
         "spent" => "usage leaves it out",

@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::watch;
 
@@ -20,6 +20,7 @@ pub struct CountingLog {
     appends: Mutex<BTreeMap<SessionId, u64>>,
     loads: Mutex<BTreeMap<SessionId, u64>>,
     lose: AtomicU64,
+    damaged: Mutex<Vec<String>>,
     stalled: watch::Sender<Option<SessionId>>,
     fatal: watch::Sender<Option<String>>,
 }
@@ -51,9 +52,19 @@ impl CountingLog {
             appends: Mutex::default(),
             loads: Mutex::default(),
             lose: AtomicU64::new(0),
+            damaged: Mutex::default(),
             stalled: watch::channel(None).0,
             fatal,
         }
+    }
+
+    /// Makes the rows of these tokens unreadable, and the table with them.
+    pub fn damage_tokens(&self, names: &[&str]) {
+        *self.damaged() = names.iter().map(|name| (*name).to_owned()).collect();
+    }
+
+    fn damaged(&self) -> MutexGuard<'_, Vec<String>> {
+        self.damaged.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Commits the next `n` appends, but loses their answers.
@@ -208,18 +219,30 @@ impl Placement for CountingLog {
 #[async_trait]
 impl Access for CountingLog {
     async fn tokens(&self) -> Result<Vec<StoredToken>, StoreError> {
-        self.inner.tokens().await
+        let mut tokens = self.inner.tokens().await?;
+        tokens.retain(|token| !self.damaged().contains(&token.name));
+        Ok(tokens)
     }
 
     async fn add_token(&self, token: StoredToken, forget: Timestamp) -> Result<bool, StoreError> {
         self.inner.add_token(token, forget).await
     }
 
+    async fn damaged_tokens(&self) -> Result<Vec<String>, StoreError> {
+        Ok(self.damaged().clone())
+    }
+
     async fn revoke_token(&self, name: &str, at: Timestamp) -> Result<bool, StoreError> {
-        self.inner.revoke_token(name, at).await
+        let known = self.damaged().len();
+        self.damaged().retain(|damaged| damaged != name);
+        let removed = self.damaged().len() < known;
+        Ok(self.inner.revoke_token(name, at).await? || removed)
     }
 
     async fn settle_token_rights(&self) -> Result<Vec<String>, StoreError> {
+        if !self.damaged().is_empty() {
+            return Err(StoreError::Damaged("the table token".to_owned()));
+        }
         self.inner.settle_token_rights().await
     }
 

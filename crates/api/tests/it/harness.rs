@@ -94,9 +94,13 @@ impl Harness {
 
     /// Starts with changed settings.
     pub(crate) async fn with(change: impl FnOnce(&mut Settings)) -> Self {
+        Self::over(Arc::new(MemoryStore::default()), change).await
+    }
+
+    /// Starts with a store and changed settings.
+    pub(crate) async fn over(backend: Arc<dyn Backend>, change: impl FnOnce(&mut Settings)) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let data_dir = directories(dir.path());
-        let backend: Arc<dyn Backend> = Arc::new(MemoryStore::default());
         let (store, feed) = storage(&backend).await;
         let log = Log {
             store: store.clone(),

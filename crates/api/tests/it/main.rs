@@ -3,6 +3,8 @@
 #[cfg(test)]
 mod attach;
 #[cfg(test)]
+mod damaged_tokens;
+#[cfg(test)]
 mod harness;
 #[cfg(test)]
 mod methods;

@@ -173,16 +173,22 @@ async fn i7_doctor_finds_a_change_of_any_column_in_the_database_and_none_is_used
     }
     assert!(changes > 50, "{changes}");
     assert_eq!(kit.log.check().await.unwrap().problems, Vec::<String>::new());
-    // Using it, or revoking it, does not make it whole.
+    // Using it does not make it whole, and who revokes it removes it.
     change(&database, "UPDATE token SET labels = '{}'");
     kit.log.token_used("a", kit.now()).await.unwrap();
     assert_eq!(kit.log.tokens().await.unwrap(), Vec::new());
-    assert!(kit.log.revoke_token("a", kit.now()).await.unwrap());
     let problems = kit.log.check().await.unwrap().problems;
     assert!(
         problems[0].starts_with("token a: its row is damaged"),
         "{problems:?}"
     );
+    change(&database, "UPDATE token SET name = 'a b'");
+    let called = "#070707070707";
+    assert_eq!(kit.log.damaged_tokens().await.unwrap(), [called]);
+    assert!(!kit.log.revoke_token("a", kit.now()).await.unwrap());
+    assert!(kit.log.revoke_token(called, kit.now()).await.unwrap());
+    assert_eq!(kit.log.damaged_tokens().await.unwrap(), Vec::<String>::new());
+    assert_eq!(kit.log.check().await.unwrap().problems, Vec::<String>::new());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
