@@ -110,7 +110,8 @@ async fn claim(
     }
     // A session that is being imported has no row yet.
     let imported = named::<Option<&str>>(&claimed, "summary")?.is_none()
-        && named::<Option<i64>>(&claimed, "row_sum")?.is_none();
+        && named::<Option<i64>>(&claimed, "row_sum")?.is_none()
+        && named::<&str>(&claimed, "state")?.is_empty();
     Ok(Claim {
         epoch: size(named(&claimed, "new_epoch")?),
         head: size(named(&claimed, "at_head")?),

@@ -244,6 +244,40 @@ async fn i1_i6_the_damaged_row_of_a_session_is_mended_from_its_log_or_costs_no_o
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn i6_a_list_row_without_a_summary_is_damaged_and_its_session_stays() {
+    let Some(database) = Database::create("no summary") else {
+        return;
+    };
+    let kit = database.kit().await;
+    let session = kit.created(2).await;
+    for damage in [
+        "summary = NULL",
+        "summary = NULL, row_sum = NULL",
+        "summary = '7'",
+    ] {
+        change(&database, &format!("UPDATE session SET {damage}"));
+        let rows = kit.log.list(Filter::default()).await.unwrap();
+        let listed: Vec<_> = rows
+            .iter()
+            .map(|row| (row.summary.session, row.damaged))
+            .collect();
+        assert_eq!(listed, [(session, true)], "{damage}");
+        assert!(
+            matches!(kit.log.row(session).await, Err(StoreError::DamagedRow(_))),
+            "{damage}"
+        );
+        let problems = kit.log.check().await.unwrap().problems;
+        assert!(
+            problems[0].contains("list row is damaged"),
+            "{damage}: {problems:?}"
+        );
+        kit.pass(1_000);
+        assert_eq!(kit.log.purge(kit.now()).await.unwrap(), 0, "{damage}");
+        assert!(kit.log.claim(session).await.unwrap().row_damaged, "{damage}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn i6_no_node_takes_over_a_session_that_is_set_aside() {
     let Some(database) = Database::create("set aside") else {
         return;

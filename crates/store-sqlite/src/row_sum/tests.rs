@@ -75,6 +75,14 @@ async fn i6_a_damaged_row_costs_its_own_session_and_no_list() {
                 .any(|problem| problem.contains("list row is damaged")),
             "{sql}: {problems:?}"
         );
+        // It is no remainder of an interrupted import.
+        kit.pass(1_000);
+        assert_eq!(kit.log.purge(kit.now()).await.unwrap(), 0, "{sql}");
+        assert_eq!(kit.log.count().await.unwrap(), 2, "{sql}");
+        let id = broken.to_string();
+        let found = kit.log.resolve(&id, &Labels::new()).await.unwrap();
+        assert_eq!(found.first().map(|(found, _)| *found), Some(broken), "{sql}");
+        assert!(kit.log.claim(broken).await.unwrap().row_damaged, "{sql}");
     }
 }
 
