@@ -2,16 +2,13 @@
 
 use crate::cleaning::words;
 use crate::error::McpError;
+use crate::reading::Reading;
 use agentd_protocol::{ToolOutcome, ToolStatus, Truncated};
-use agentd_text::for_terminal;
-use rmcp::model::{CallToolResult, ContentBlock, ResourceContents};
-use serde_json::json;
+use serde_json::{Value, json};
 use std::time::Duration;
 
-/// The most images and sounds in one result.
-const MAX_MEDIA: usize = 16;
-/// The largest one in bytes, encoded.
-const MAX_MEDIA_BYTES: usize = 6 << 20;
+/// The code of JSON-RPC for arguments that do not fit.
+const INVALID_PARAMS: i32 = -32602;
 
 /// The answer to a call.
 #[derive(Debug)]
@@ -34,18 +31,10 @@ pub struct Media {
 }
 
 impl CallAnswer {
-    /// Converts the server's result.
-    pub(crate) fn of(server: &str, result: CallToolResult, max_bytes: usize) -> Self {
-        let failed = result.is_error == Some(true);
-        let mut reading = Reading::default();
-        for block in result.content {
-            reading.take(block);
-        }
-        if reading.text.is_empty()
-            && let Some(value) = result.structured_content
-        {
-            reading.said(&value.to_string());
-        }
+    /// Converts the result of a server's tool. What cannot be read of it is left out, with a warning that names the tool.
+    pub(crate) fn of(server: &str, tool: &str, result: Value, max_bytes: usize) -> Self {
+        let mut reading = Reading::of(result);
+        let failed = reading.failed;
         if reading.text.is_empty() {
             let said = if failed {
                 "The call failed without a message."
@@ -54,20 +43,32 @@ impl CallAnswer {
             };
             reading.line(said);
         }
-        let status = if failed { ToolStatus::Error } else { ToolStatus::Ok };
         let mut details = json!({ "server": server });
-        if failed && let Some(map) = details.as_object_mut() {
-            map.insert("code".to_owned(), "E_TOOL".into());
+        if let Some(map) = details.as_object_mut() {
+            if failed {
+                map.insert("code".to_owned(), "E_TOOL".into());
+            }
+            if !reading.problems.is_empty() {
+                let (tool, problems) = (words(tool), reading.problems.join("; "));
+                tracing::warn!(
+                    server,
+                    tool,
+                    "a result of a tool server is not as the protocol says: {problems}"
+                );
+                map.insert("warnings".to_owned(), reading.problems.into());
+            }
         }
-        let (text, truncated) = shortened(&reading.text, max_bytes);
-        let whole = truncated.is_some().then(|| reading.text.into_bytes());
+        let (text, cut) = shortened(&reading.text, max_bytes);
+        // The log keeps the whole text if the model does not see all of it.
+        let truncated = (cut || reading.lost).then(|| size_of(&reading.raw));
+        let status = if failed { ToolStatus::Error } else { ToolStatus::Ok };
         Self {
+            whole: truncated.is_some().then(|| reading.raw.into_bytes()),
             outcome: ToolOutcome {
                 details: Some(details),
                 truncated,
                 ..ToolOutcome::text(status, text)
             },
-            whole,
             media: reading.media,
         }
     }
@@ -93,12 +94,14 @@ impl CallAnswer {
                 true,
                 "Whether the call had an effect is unknown: check before you call it again. The next call restarts the server.",
             ),
-            McpError::Refused { .. } => (
-                "E_TOOL",
-                ToolStatus::Error,
-                false,
-                "Check the arguments against the tool's description.",
-            ),
+            McpError::Refused { code, .. } => {
+                let advice = if *code == INVALID_PARAMS {
+                    "Check the arguments against the tool's description."
+                } else {
+                    "Change the call only if the message says what is wrong with it."
+                };
+                ("E_TOOL", ToolStatus::Error, false, advice)
+            }
             McpError::Resting { .. } => (
                 "E_TOOL",
                 ToolStatus::Error,
@@ -163,75 +166,10 @@ impl CallAnswer {
     }
 }
 
-#[derive(Default)]
-struct Reading {
-    text: String,
-    media: Vec<Media>,
-}
-
-impl Reading {
-    fn line(&mut self, line: &str) {
-        if !self.text.is_empty() && !self.text.ends_with('\n') {
-            self.text.push('\n');
-        }
-        self.text.push_str(line);
-    }
-
-    /// Adds a text from the server. The model must not obey what a person cannot see: hidden characters are spelled out.
-    fn said(&mut self, text: &str) {
-        self.line(&for_terminal(text));
-    }
-
-    fn take(&mut self, block: ContentBlock) {
-        match block {
-            ContentBlock::Text(text) => self.said(&text.text),
-            ContentBlock::Image(image) => self.medium("image", &image.mime_type, image.data),
-            ContentBlock::Audio(audio) => self.medium("audio", &audio.mime_type, audio.data),
-            ContentBlock::ResourceLink(link) => {
-                let line = format!("[resource {} ({})]", words(&link.uri), words(&link.name));
-                self.line(&line);
-            }
-            ContentBlock::Resource(embedded) => match embedded.resource {
-                ResourceContents::TextResourceContents { uri, text, .. } => {
-                    self.line(&format!("[resource {}]", words(&uri)));
-                    self.said(&text);
-                }
-                ResourceContents::BlobResourceContents {
-                    uri, mime_type, blob, ..
-                } => {
-                    self.line(&format!("[resource {}]", words(&uri)));
-                    self.medium(
-                        "resource",
-                        mime_type.as_deref().unwrap_or("application/octet-stream"),
-                        blob,
-                    );
-                }
-                _ => self.line("[a resource of an unknown kind]"),
-            },
-            _ => self.line("[content of an unknown kind]"),
-        }
-    }
-
-    fn medium(&mut self, kind: &str, media_type: &str, base64: String) {
-        let media_type = words(media_type);
-        let bytes = base64.len() / 4 * 3;
-        let kept = self.media.len() < MAX_MEDIA && base64.len() <= MAX_MEDIA_BYTES;
-        let fate = if kept {
-            "not shown as text"
-        } else {
-            "omitted: too much content"
-        };
-        self.line(&format!("[{kind} {media_type}, about {bytes} bytes, {fate}]"));
-        if kept {
-            self.media.push(Media { media_type, base64 });
-        }
-    }
-}
-
-/// The beginning and the end of a text that is too long.
-fn shortened(text: &str, max_bytes: usize) -> (String, Option<Truncated>) {
+/// The beginning and the end of a text that is too long, and whether it is.
+fn shortened(text: &str, max_bytes: usize) -> (String, bool) {
     if text.len() <= max_bytes {
-        return (text.to_owned(), None);
+        return (text.to_owned(), false);
     }
     let half = max_bytes / 2;
     let head = text.get(..text.floor_char_boundary(half)).unwrap_or_default();
@@ -239,37 +177,36 @@ fn shortened(text: &str, max_bytes: usize) -> (String, Option<Truncated>) {
         .get(text.ceil_char_boundary(text.len().saturating_sub(half))..)
         .unwrap_or_default();
     let missing = text.len().saturating_sub(head.len() + tail.len());
+    (format!("{head}\n[... {missing} bytes omitted ...]\n{tail}"), true)
+}
+
+fn size_of(text: &str) -> Truncated {
     let count = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
-    let truncated = Truncated {
+    Truncated {
         bytes: count(text.len()),
         lines: count(text.lines().count()),
         spill: None,
-    };
-    (
-        format!("{head}\n[... {missing} bytes omitted ...]\n{tail}"),
-        Some(truncated),
-    )
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn result(value: serde_json::Value) -> CallToolResult {
-        serde_json::from_value(value).unwrap()
+    fn answer(result: Value, max_bytes: usize) -> CallAnswer {
+        CallAnswer::of("s", "t", result, max_bytes)
     }
 
     #[test]
     fn every_kind_of_content_leaves_its_trace() {
-        let answer = CallAnswer::of(
-            "s",
-            result(json!({ "content": [
+        let answer = answer(
+            json!({ "content": [
                 { "type": "text", "text": "one" },
                 { "type": "image", "data": "AAAA", "mimeType": "image/png" },
                 { "type": "resource_link", "uri": "file:///x", "name": "x" },
                 { "type": "resource", "resource": { "uri": "file:///y", "text": "why" } },
                 { "type": "resource", "resource": { "uri": "file:///z", "blob": "AAAA" } },
-            ] })),
+            ] }),
             1000,
         );
         assert_eq!(
@@ -289,7 +226,7 @@ mod tests {
 
     #[test]
     fn a_failure_and_an_empty_result_say_so() {
-        let failed = CallAnswer::of("s", result(json!({ "content": [], "isError": true })), 100);
+        let failed = answer(json!({ "content": [], "isError": true }), 100);
         assert_eq!(
             (failed.outcome.status, failed.outcome.details),
             (
@@ -297,18 +234,14 @@ mod tests {
                 Some(json!({ "server": "s", "code": "E_TOOL" }))
             )
         );
-        let structured = CallAnswer::of("s", result(json!({ "structuredContent": { "a": 1 } })), 100);
+        let structured = answer(json!({ "structuredContent": { "a": 1 } }), 100);
         assert_eq!(structured.outcome.llm_text, "{\"a\":1}");
     }
 
     #[test]
     fn a_long_text_is_cut_in_the_middle_and_kept_whole_beside() {
         let text = format!("{}{}", "a".repeat(50), "\u{20ac}".repeat(50));
-        let answer = CallAnswer::of(
-            "s",
-            result(json!({ "content": [{ "type": "text", "text": text }] })),
-            20,
-        );
+        let answer = answer(json!({ "content": [{ "type": "text", "text": text }] }), 20);
         assert_eq!(
             answer.outcome.llm_text,
             format!(
@@ -332,7 +265,7 @@ mod tests {
                 { "type": "text", "text": text },
                 { "type": "resource", "resource": { "uri": "file:///y", "text": text } },
             ] });
-            CallAnswer::of("s", result(said), 10_000).outcome.llm_text
+            answer(said, 10_000).outcome.llm_text
         };
         assert_eq!(
             of("ok\tnow\u{fc}"),
@@ -363,7 +296,7 @@ mod tests {
                 .collect();
             assert!(left.is_empty(), "{told:?} has {left:?}");
         }
-        let structured = result(json!({ "content": [], "structuredContent": { "a\u{202e}": "\u{e0041}" } }));
-        assert!(CallAnswer::of("s", structured, 1_000).outcome.llm_text.is_ascii());
+        let structured = json!({ "content": [], "structuredContent": { "a\u{202e}": "\u{e0041}" } });
+        assert!(answer(structured, 1_000).outcome.llm_text.is_ascii());
     }
 }

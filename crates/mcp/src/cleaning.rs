@@ -34,6 +34,12 @@ pub(crate) fn schema(mut schema: Value) -> Result<Value, &'static str> {
     let Some(object) = schema.as_object_mut() else {
         return Err("its schema is not an object");
     };
+    // Some servers write an empty list or map as null.
+    for name in ["properties", "required"] {
+        if object.get(name).is_some_and(Value::is_null) {
+            object.remove(name);
+        }
+    }
     match object.get("type") {
         None => {
             object.insert("type".to_owned(), "object".into());

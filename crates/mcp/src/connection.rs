@@ -5,15 +5,16 @@ use crate::cleaning::words;
 use crate::error::McpError;
 use crate::hearing::Hearing;
 use crate::launch::Process;
-use crate::offer::{MAX_TOOLS, Offers};
+use crate::offer::{MAX_TOOLS, Offers, Page};
 use crate::reach::{LAST_WORDS, Reached, Ways, reach, with_causes};
 use crate::spec::ServerSpec;
 use rmcp::RoleClient;
 use rmcp::model::{
-    CallToolRequest, CallToolRequestParams, CallToolResult, CancelledNotificationParam, ClientRequest,
-    PaginatedRequestParams, PingRequest, ProgressToken, RequestId, ServerResult,
+    CallToolRequest, CallToolRequestParams, CancelledNotificationParam, ClientRequest, CustomResult,
+    ListToolsRequest, PaginatedRequestParams, PingRequest, ProgressToken, RequestId, ServerResult,
 };
 use rmcp::service::{Peer, PeerRequestOptions, RunningService, ServiceError};
+use serde_json::Value;
 use std::path::Path;
 use std::pin::pin;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -120,13 +121,15 @@ impl Connection {
         let (mut tools, mut cursor) = (Vec::new(), None);
         for _ in 0..MAX_PAGES {
             let page = PaginatedRequestParams::default().with_cursor(cursor.take());
-            let page = match self.peer.list_tools(Some(page)).await {
-                Ok(page) => page,
+            let request = ClientRequest::ListToolsRequest(ListToolsRequest::with_param(page));
+            let page = match self.peer.send_request(request).await {
+                Ok(page) => as_sent(page),
                 Err(error) => return Err(self.told(error).await),
             };
+            let page = Page::of(page).map_err(|why| self.refused(0, why))?;
             let room = (MAX_TOOLS * 2).saturating_sub(tools.len());
             tools.extend(page.tools.into_iter().take(room));
-            cursor = page.next_cursor;
+            cursor = page.next;
             if cursor.is_none() || tools.len() >= MAX_TOOLS * 2 {
                 break;
             }
@@ -134,8 +137,9 @@ impl Connection {
         Ok(Offers::of(&self.spec, tools))
     }
 
-    /// Calls a tool by the server's name for it. Dropping the future cancels the call at the server.
-    pub(crate) async fn call(self: &Arc<Self>, tool: &str, call: Call) -> Result<CallToolResult, McpError> {
+    /// Calls a tool by the server's name for it; returns the result as the server sent it. Dropping the future cancels the
+    /// call at the server.
+    pub(crate) async fn call(self: &Arc<Self>, tool: &str, call: Call) -> Result<Value, McpError> {
         let limit = self.spec.limits.call;
         let within = call.time.map_or(limit, |time| time.min(limit));
         let params = CallToolRequestParams::new(tool.to_owned()).with_arguments(call.arguments);
@@ -158,8 +162,7 @@ impl Connection {
         };
         pending.open = false;
         match answer {
-            Ok(ServerResult::CallToolResult(result)) => Ok(result),
-            Ok(_) => Err(self.refused(0, "its answer is not a tool result")),
+            Ok(result) => Ok(as_sent(result)),
             Err(error) => Err(self.told(error).await),
         }
     }
@@ -240,6 +243,15 @@ impl Connection {
         if timeout(PROOF_WITHIN, self.peer.send_request(ping)).await.is_err() {
             self.condemn("it hangs: a call timed out, and then it did not answer a ping");
         }
+    }
+}
+
+/// A result as the server sent it. The SDK keeps the JSON of a result that does not match its types as a whole; our own
+/// readers take each tool and each item of it alone.
+fn as_sent(result: ServerResult) -> Value {
+    match result {
+        ServerResult::CustomResult(CustomResult(sent)) => sent,
+        known => serde_json::to_value(known).unwrap_or_default(),
     }
 }
 

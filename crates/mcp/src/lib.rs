@@ -26,6 +26,7 @@ mod offer;
 mod pacing;
 mod pool;
 mod reach;
+mod reading;
 mod remote;
 mod server;
 mod spec;

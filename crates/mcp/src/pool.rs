@@ -225,7 +225,7 @@ impl Pool {
             fault::point(fault::MCP_BEFORE).map_err(struck)?;
             let result = connection.call(&offer.tool, call).await?;
             fault::point(fault::MCP_AFTER).map_err(struck)?;
-            Ok(CallAnswer::of(&spec.name, result, max_bytes))
+            Ok(CallAnswer::of(&spec.name, &offer.tool, result, max_bytes))
         };
         done.await
             .unwrap_or_else(|error: McpError| CallAnswer::failed(&error))

@@ -2,7 +2,8 @@
 
 use crate::answer::{CallAnswer, Media};
 use crate::call::{Call, Heard, OnProgress};
-use crate::offer::Offer;
+use crate::name::tool_name;
+use crate::offer::{LeftOut, Offer};
 use crate::pool::{Listing, Pool};
 use agentd_protocol::Truncated;
 use agentd_tools::{
@@ -46,10 +47,14 @@ impl Remote for Pool {
 }
 
 fn offered(listing: Listing) -> Offered {
+    let named = |left: &LeftOut| (tool_name(&listing.server, &left.tool), left.why.to_owned());
+    let left_out = listing.offers.iter().flat_map(|offers| &offers.left_out);
+    let left_out = left_out.filter(|left| left.is_news()).map(named).collect();
     let tools = listing.offers.map(|offers| offers.made.clone());
     Offered {
         server: listing.server,
         tools: tools.map_err(|error| error.to_string()),
+        left_out,
     }
 }
 

@@ -3,6 +3,8 @@
 mod fake;
 mod life;
 mod messages;
+mod odd_results;
+mod odd_tools;
 mod port;
 
 use crate::{Call, CallAnswer, LeftOut, Limits, McpError, Offer, OnProgress, Pool, Scope, ServerState};

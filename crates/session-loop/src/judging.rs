@@ -9,12 +9,12 @@ use crate::work::Planned;
 use agentd_actor_kit::{CallDetail, CallStage, Contents, Done, GateMsg, JudgeRequest, SessionMsg, ToolMsg};
 use agentd_policy::{Here, Judgement, Subject};
 use agentd_protocol::{
-    About, Binding, Grant, PermissionMode, Reach, Scope, ToolCallId, ToolOutcome, ToolStatus, VerdictKind,
+    About, Binding, Grant, PermissionMode, Reach, Scope, ToolCallId, ToolOutcome, VerdictKind,
 };
 use agentd_tool_executor::Mandate;
 use agentd_tools::{Prepared, likeness, partly_watched};
 use agentd_turn::{Answer, CallPlan, Judged, QuestionId};
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -94,24 +94,10 @@ impl Shell {
 
     /// Checks a call. An error becomes the call's result.
     pub(crate) fn prepare(&self, name: &str, input: &Value) -> Result<Prepared, Box<ToolOutcome>> {
+        if let Some(refused) = self.toolset.refusal(name.trim()) {
+            return Err(Box::new(refused));
+        }
         let registry = self.toolset.registry();
-        let offered = |name: &str| self.toolset.offered().iter().any(|tool| tool == name);
-        if registry.get(name).is_some_and(|spec| !offered(&spec.name)) {
-            let text = format!(
-                "This session has no tool {name:?}. The tools are: {}.",
-                self.toolset.offered().join(", ")
-            );
-            return Err(Box::new(ToolOutcome {
-                details: Some(json!({ "code": "E_TOOL_DISABLED" })),
-                ..ToolOutcome::text(ToolStatus::Error, text)
-            }));
-        }
-        if let Some(why) = self.toolset.why_not(name.trim()) {
-            return Err(Box::new(ToolOutcome {
-                details: Some(json!({ "code": "E_TOOL" })),
-                ..ToolOutcome::text(ToolStatus::Error, why)
-            }));
-        }
         let prepared = registry.prepare(name, input).map_err(Box::new)?;
         prepared
             .within(Path::new(&self.workdir()))

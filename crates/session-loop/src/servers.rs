@@ -80,14 +80,13 @@ impl Shell {
         }
     }
 
-    /// A turn begins: warns a person once about each server whose tools are missing.
+    /// A turn begins: warns a person once about each server whose tools are missing or cannot be used.
     pub(crate) fn warn_of_servers(&mut self) {
-        let missing = self.toolset.missing();
+        let warnings = self.toolset.warnings();
         self.warned
-            .retain(|server| missing.iter().any(|(name, _)| name == server));
-        for (server, why) in missing {
-            if self.warned.insert(server.clone()) {
-                let message = format!("the tools of the server {server} are missing: {why}");
+            .retain(|key| warnings.iter().any(|(known, _)| known == key));
+        for (key, message) in warnings {
+            if self.warned.insert(key) {
                 self.core.push(Task::of(Input::Warned {
                     code: "tool_server",
                     message,

@@ -2,9 +2,13 @@
 //!
 //! Pure. A toolset never changes; between two turns a session may get another one.
 
-use agentd_protocol::{PromptPartKind, RequestItem, SessionCreated};
+use agentd_protocol::{PromptPartKind, RequestItem, SessionCreated, ToolOutcome, ToolStatus};
 use agentd_tools::{Offered, REMOTE_PREFIX, Registry, ToolEntry};
+use serde_json::json;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+
+/// The most unusable tools that a warning names.
+const MAX_NAMED: usize = 8;
 
 /// The toolset of one session.
 #[derive(Debug)]
@@ -12,6 +16,7 @@ pub(crate) struct Toolset {
     registry: Registry,
     offered: Vec<String>,
     missing: Vec<(String, String)>,
+    unusable: Vec<(String, String)>,
     agents: Option<String>,
     id: u64,
 }
@@ -47,8 +52,11 @@ impl Toolset {
     /// The built-in tools, and those of the found tools that the session selected.
     pub(crate) fn new(builtin: &Registry, chosen: &[String], found: Vec<Offered>) -> Self {
         let (mut tools, mut missing) = (Vec::<ToolEntry>::new(), Vec::new());
-        for Offered { server, tools: its } in found {
-            match its {
+        let mut unusable = Vec::new();
+        for found in found {
+            let server = found.server;
+            unusable.extend(unusable_of(&server, &found.left_out, chosen));
+            match found.tools {
                 Ok(its) => tools.extend(
                     its.into_iter()
                         .filter(|tool| is_chosen(chosen, &tool.spec().name)),
@@ -72,6 +80,7 @@ impl Toolset {
             registry: builtin.with(tools),
             offered,
             missing,
+            unusable,
             agents: None,
         }
     }
@@ -102,19 +111,65 @@ impl Toolset {
         self.id
     }
 
-    /// The servers that are unavailable, and why.
-    pub(crate) fn missing(&self) -> &[(String, String)] {
-        &self.missing
+    /// What people are warned of: each server with missing tools, and the warning.
+    pub(crate) fn warnings(&self) -> Vec<(String, String)> {
+        let gone = |(server, why): &(String, String)| {
+            let message = format!("the tools of the server {server} are missing: {why}");
+            (server.clone(), message)
+        };
+        let gone = self.missing.iter().map(gone);
+        gone.chain(self.unusable.iter().cloned()).collect()
+    }
+
+    /// The result of a call of a tool that this session cannot call, worded for the model.
+    pub(crate) fn refusal(&self, name: &str) -> Option<ToolOutcome> {
+        let offered = |name: &str| self.offered.iter().any(|tool| tool == name);
+        let known = self.registry.get(name);
+        if known.is_some_and(|spec| offered(&spec.name)) {
+            return None;
+        }
+        if known.is_some() {
+            let text = format!(
+                "This session has no tool {name:?}. The tools are: {}.",
+                self.offered.join(", ")
+            );
+            return Some(refused("E_TOOL_DISABLED", text));
+        }
+        let why_not = self.why_not(name).map(|why| refused("E_TOOL", why));
+        why_not.or_else(|| Some(self.registry.unknown(name, offered)))
     }
 
     /// Why a server's tool cannot be called now, worded for the model; `None` when its server is available.
-    pub(crate) fn why_not(&self, name: &str) -> Option<String> {
+    fn why_not(&self, name: &str) -> Option<String> {
         let (server, _) = name.strip_prefix(REMOTE_PREFIX)?.split_once("__")?;
         let (_, why) = self.missing.iter().find(|(missing, _)| missing == server)?;
         Some(format!(
             "{name} cannot be called now: {why}. Continue without it. agentd tries the server again after this turn."
         ))
     }
+}
+
+fn refused(code: &str, text: String) -> ToolOutcome {
+    ToolOutcome {
+        details: Some(json!({ "code": code })),
+        ..ToolOutcome::text(ToolStatus::Error, text)
+    }
+}
+
+/// The warning about the selected tools of a server that cannot be used, with a key that changes with them.
+fn unusable_of(server: &str, left_out: &[(String, String)], chosen: &[String]) -> Option<(String, String)> {
+    let wanted = left_out.iter().filter(|(name, _)| is_chosen(chosen, name));
+    let named: Vec<String> = wanted.map(|(name, why)| format!("{name} ({why})")).collect();
+    let shown = named
+        .get(..named.len().min(MAX_NAMED))
+        .unwrap_or_default()
+        .join(", ");
+    let more = match named.len().saturating_sub(MAX_NAMED) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let message = format!("tools of the server {server} cannot be used and are left out: {shown}{more}");
+    (!named.is_empty()).then(|| (message.clone(), message))
 }
 
 /// Whether a name is in a list of names and patterns, such as `mcp__files__*`.
@@ -141,7 +196,7 @@ mod tests {
     use super::*;
     use agentd_protocol::EffectClass;
     use agentd_tools::{ToolLimits, ToolSpec};
-    use serde_json::{Value, json};
+    use serde_json::Value;
 
     fn offer(server: &str, tools: &[&str]) -> Offered {
         let tool = |name: &&str| {
@@ -160,6 +215,7 @@ mod tests {
         Offered {
             server: server.to_owned(),
             tools: Ok(tools.iter().map(tool).collect()),
+            left_out: Vec::new(),
         }
     }
 
@@ -205,15 +261,74 @@ mod tests {
         let down = Offered {
             server: "files".to_owned(),
             tools: Err("it does not start".to_owned()),
+            left_out: Vec::new(),
         };
         let toolset = toolset(&["mcp__*"], vec![down, offer("mail", &["send"])]);
-        let why = toolset.why_not("mcp__files__read").unwrap();
+        let why = toolset.refusal("mcp__files__read").unwrap().llm_text;
         assert!(
             why.contains("it does not start") && why.contains("Continue without it"),
             "{why}"
         );
-        assert_eq!(toolset.why_not("mcp__mail__read"), None);
-        assert_eq!(toolset.why_not("Read"), None);
-        assert_eq!(toolset.missing().len(), 1);
+        assert_eq!(toolset.refusal("mcp__mail__send"), None);
+        assert_eq!(
+            toolset.warnings(),
+            [(
+                "files".to_owned(),
+                "the tools of the server files are missing: it does not start".to_owned()
+            )]
+        );
+    }
+
+    #[test]
+    fn an_unknown_tool_is_answered_with_the_tools_of_the_session() {
+        let toolset = toolset(&["Read", "Grep", "mcp__*"], vec![offer("mail", &["send"])]);
+        let told = |name: &str| toolset.refusal(name).map(|refused| refused.llm_text);
+        for name in ["Read", "read_file", "grep", "mcp__mail__send"] {
+            assert_eq!(told(name), None, "{name}");
+        }
+        for (name, expected) in [
+            (
+                "Reed",
+                "Unknown tool: `Reed`. Did you mean `Read`? The tools are: Read, Grep, mcp__mail__send.",
+            ),
+            // The nearest known name, Bash, is not offered.
+            (
+                "Bsh",
+                "Unknown tool: `Bsh`. The tools are: Read, Grep, mcp__mail__send.",
+            ),
+            (
+                "Bash",
+                "This session has no tool \"Bash\". The tools are: Read, Grep, mcp__mail__send.",
+            ),
+        ] {
+            assert_eq!(told(name).as_deref(), Some(expected));
+        }
+    }
+
+    #[test]
+    fn a_warning_names_the_tools_that_cannot_be_used_if_the_session_wants_them() {
+        let odd = |count: usize| Offered {
+            left_out: (0..count)
+                .map(|number| {
+                    (
+                        format!("mcp__files__odd{number}"),
+                        "it has no `inputSchema`".to_owned(),
+                    )
+                })
+                .collect(),
+            ..offer("files", &["read"])
+        };
+        let of = |chosen: &str, count: usize| toolset(&[chosen], vec![odd(count)]);
+        assert_eq!(of("mcp__*", 1).offered(), ["mcp__files__read"]);
+        let warnings = of("mcp__*", 1).warnings();
+        let expected = "tools of the server files cannot be used and are left out: mcp__files__odd0 (it has no `inputSchema`)";
+        assert_eq!(warnings, [(expected.to_owned(), expected.to_owned())]);
+        let many = of("mcp__*", MAX_NAMED + 1).warnings();
+        assert!(
+            many[0].1.ends_with("odd7 (it has no `inputSchema`) and 1 more"),
+            "{many:?}"
+        );
+        assert_eq!(of("mcp__files__read", 1).warnings(), []);
+        assert_eq!(of("mcp__*", 0).warnings(), []);
     }
 }

@@ -16,6 +16,8 @@ pub struct Offered {
     pub server: String,
     /// Its tools, always in the same order, or why there are none.
     pub tools: Result<Vec<ToolEntry>, String>,
+    /// The names of its tools that cannot be used, each with the reason.
+    pub left_out: Vec<(String, String)>,
 }
 
 /// A call of a tool server's tool that was already judged and allowed.

@@ -226,7 +226,7 @@ impl Registry {
     #[expect(clippy::result_large_err, reason = "the error is the result of the call")]
     pub fn prepare(&self, name: &str, input: &Value) -> Result<Prepared, ToolOutcome> {
         let Some(tool) = self.find(name.trim()) else {
-            return Err(self.unknown(name));
+            return Err(self.unknown(name, |_| true));
         };
         let input = tool.checked(input)?;
         match tool.tool() {
@@ -238,22 +238,26 @@ impl Registry {
         }
     }
 
-    fn unknown(&self, name: &str) -> ToolOutcome {
+    /// The result of a call of a tool that does not exist. It names only tools that are offered.
+    #[must_use]
+    pub fn unknown(&self, name: &str, offered: impl Fn(&str) -> bool) -> ToolOutcome {
         let name: String = name.chars().take(64).collect();
-        let names: Vec<&str> = self.specs().map(|spec| spec.name.as_ref()).collect();
-        let all = self
-            .specs()
+        let specs: Vec<&ToolSpec> = self.specs().filter(|spec| offered(&spec.name)).collect();
+        let all = specs
+            .iter()
             .flat_map(|spec| spec.aliases.iter().copied().chain([spec.name.as_ref()]));
         let meant = nearest(&name, all).and_then(|word| self.get(word));
         let hint = meant
             .map(|spec| format!(" Did you mean `{}`?", spec.name))
             .unwrap_or_default();
+        let names: Vec<&str> = specs.iter().map(|spec| spec.name.as_ref()).collect();
+        let tools = match names.as_slice() {
+            [] => "This session has no tools.".to_owned(),
+            names => format!("The tools are: {}.", names.join(", ")),
+        };
         refuse(
             Code::UnknownTool,
-            format!(
-                "Unknown tool: `{name}`.{hint} The tools are: {}.",
-                names.join(", ")
-            ),
+            format!("Unknown tool: `{name}`.{hint} {tools}"),
         )
     }
 }
