@@ -1,30 +1,28 @@
 //! `session.create`: from the parameters and the settings to the session's first event.
 
 use crate::answers::Answers as _;
-use crate::api::{Api, READ, fault_of, struck};
+use crate::api::{Api, struck};
 use crate::directories::WorkDir;
 use crate::idempotency::Keyed;
 use crate::lowered::lowered;
 use crate::methods::nearest;
+use crate::offered_tools::with_depth;
 use crate::prompting::{fitting, mode_of, telling, turns_of};
 use crate::sight::Caller;
 use crate::validate;
 use crate::words::unknown;
 use crate::workspaces::Place;
-use agentd_actor_kit::GateMsg;
 use agentd_fault_points as fault;
 use agentd_prompt::AgentDefinition;
 use agentd_protocol::{
     Budget, CreateParams, Created, Fault, FaultClass, LoopLimits, SessionCreated, SessionId,
 };
 use agentd_settings::{CLIENT, LimitOverrides};
-use agentd_tools::{REMOTE_PREFIX, delegates, is_usual};
+use agentd_tools::is_usual;
 use agentd_turn::{Command, NewInput};
 use serde_json::Value;
 use std::path::Path;
 
-/// Longest tool name that every provider accepts.
-const MAX_REMOTE: usize = 64;
 /// The project name of a session in the root directory.
 const NO_PROJECT: &str = "root";
 
@@ -132,6 +130,7 @@ impl Api {
         let mut created = self.first_event(params, place).await?;
         // A default of the node or of an agent that is less strict was not asked for, so it is no error.
         created.mode = created.mode.stricter(who.rights().ceiling());
+        self.offer_way_out_of_plan_mode(&mut created).await?;
         let map = self.map_part(&created, params.preset).await?;
         if let Some(prompt) = &mut created.prompt {
             prompt.parts.extend(map);
@@ -161,7 +160,8 @@ impl Api {
         let mut tools = self.narrowed(self.offered(params).await?, definition)?;
         if !named {
             let more = self.more()?;
-            tools.retain(|tool| more.contains(tool) || is_usual(tool, &prompt.template));
+            let preset = params.preset.unwrap_or(settings.r#loop.preset);
+            tools.retain(|tool| more.contains(tool) || is_usual(tool, &prompt.template, preset));
         }
         let tools = fitting(tools, &limits, &prompt);
         let tools = with_depth(tools, settings.agents.max_depth);
@@ -268,87 +268,6 @@ impl Api {
         };
         Err(Fault::invalid("unknown_model", message).hint(hint))
     }
-
-    /// The tools of the session: the requested ones, otherwise all, without those that rules deny entirely.
-    async fn offered(&self, params: &CreateParams) -> Result<Vec<String>, Fault> {
-        let specs = || self.parts.registry.specs();
-        let every = (!self.parts.view.server_names().is_empty()).then(|| format!("{REMOTE_PREFIX}*"));
-        let names = specs().map(|spec| spec.name.clone().into_owned());
-        let all = || names.chain(every).collect();
-        let mut tools: Vec<String> = match &params.tools {
-            None => all(),
-            Some(asked) => asked
-                .iter()
-                .map(|name| self.tool(name))
-                .collect::<Result<_, _>>()?,
-        };
-        let mut seen = std::collections::BTreeSet::new();
-        tools.retain(|tool| seen.insert(tool.clone()));
-        let (names, rules) = (tools.clone(), params.rules.clone());
-        let denied = |done| GateMsg::WhollyDenied {
-            tools: names,
-            rules,
-            done,
-        };
-        let denied = self.parts.gate.call(READ, denied).await.map_err(fault_of)?;
-        tools.retain(|tool| !denied.contains(tool));
-        Ok(tools)
-    }
-
-    /// The tools that the configuration adds to the usual ones.
-    fn more(&self) -> Result<Vec<String>, Fault> {
-        let loaded = self.loaded();
-        let names = loaded.settings.tools.more.iter();
-        let named = names.map(|name| self.tool(name)).collect::<Result<_, _>>();
-        named.map_err(|fault| Fault {
-            message: format!("tools.more in the configuration: {}", fault.message),
-            ..fault
-        })
-    }
-
-    pub(crate) fn tool(&self, name: &str) -> Result<String, Fault> {
-        if let Some(rest) = name.strip_prefix(REMOTE_PREFIX) {
-            return self.remote_tool(name, rest);
-        }
-        if let Some(spec) = self.parts.registry.get(name) {
-            return Ok(spec.name.clone().into_owned());
-        }
-        let known = || self.parts.registry.specs().map(|spec| spec.name.as_ref());
-        let message = format!("there is no tool {:?}", crate::words::cut(name));
-        let hint = match nearest(name, known()) {
-            Some(near) => format!("did you mean {near}?"),
-            None => format!("the tools are {}", known().collect::<Vec<_>>().join(", ")),
-        };
-        Err(Fault::invalid("unknown_tool", message).hint(hint))
-    }
-
-    /// Checks a name or pattern of server tools. A server's tools are known only when it runs, its existence is known now.
-    fn remote_tool(&self, name: &str, rest: &str) -> Result<String, Fault> {
-        let servers = self.parts.view.server_names();
-        let known = match rest.split_once("__") {
-            Some((server, tool)) => !tool.is_empty() && servers.iter().any(|known| known == server),
-            None => rest == "*" && !servers.is_empty(),
-        };
-        let body = rest.strip_suffix('*').unwrap_or(rest);
-        let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
-        if known && name.len() <= MAX_REMOTE && body.chars().all(plain) {
-            return Ok(name.to_owned());
-        }
-        let message = format!("no tool server provides {:?}", crate::words::cut(name));
-        let hint = if servers.is_empty() {
-            "no tool server is configured: see [mcp] in the configuration".to_owned()
-        } else {
-            let names = servers.join(", ");
-            format!("write mcp__SERVER__TOOL, mcp__SERVER__* or mcp__*; the servers are {names}")
-        };
-        Err(Fault::invalid("unknown_tool", message).hint(hint))
-    }
-}
-
-/// Removes the delegation tools where sub-agents are disabled, so that the model does not hear of them.
-fn with_depth(mut tools: Vec<String>, max_depth: u32) -> Vec<String> {
-    tools.retain(|tool| max_depth > 0 || !delegates(tool));
-    tools
 }
 
 /// The name of a session's project: the last part of its working directory.

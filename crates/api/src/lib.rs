@@ -45,6 +45,7 @@ mod methods;
 mod node_calls;
 mod node_keys;
 mod node_log;
+mod offered_tools;
 mod params;
 mod past;
 mod past_below;

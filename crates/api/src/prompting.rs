@@ -163,7 +163,7 @@ impl Api {
     pub(crate) async fn prompt(&self, who: &Caller, params: SessionParams) -> Result<PromptShown, Fault> {
         let session = self.session(who, &params.session).await?;
         let (created, at) = self.first(session).await?;
-        Ok(session_prompt(&created, at))
+        Ok(session_prompt(&created, at).shown)
     }
 }
 

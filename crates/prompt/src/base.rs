@@ -59,6 +59,7 @@ pub(crate) fn template(name: &str) -> Option<&'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::toolset::OfferedTools;
 
     #[test]
     fn the_template_follows_the_model_and_its_dialect() {
@@ -84,10 +85,19 @@ mod tests {
         }
     }
 
+    /// The text for a session that offers every tool which it names.
+    fn all_tools(words: &'static str) -> String {
+        let inside = words.split('{').skip(1).filter_map(|rest| rest.split('}').next());
+        let names = inside.flat_map(|inside| inside.trim_start_matches('?').split('|'));
+        let names: Vec<String> = names.map(str::to_owned).collect();
+        OfferedTools(&names).lines(words).0
+    }
+
     #[test]
     fn the_words_leave_room_for_the_environment_in_900_tokens() {
         for (name, words) in TEMPLATES {
-            let tokens = (BASE.len() + words.len()) / 4;
+            let words = [BASE, words].map(|words| all_tools(words).len());
+            let tokens = words.iter().sum::<usize>() / 4;
             // The rest of the 900 tokens belongs to the environment.
             assert!(tokens <= 850, "{name}: {tokens}");
         }

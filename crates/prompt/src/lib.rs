@@ -9,6 +9,9 @@
 //! repository cannot pull a foreign file (such as a key) into a prompt (I8); an unreadable file is left out and named
 //! (I7); a project's file may narrow an agent and never widen it.
 //!
+//! A sentence about a tool is in a prompt only if the session offers the tool: the texts name tools as [`OfferedTools`]
+//! demands it.
+//!
 //! Flow: [`agent`] and [`sources`] when a session is created -> `SessionCreated` -> [`session_prompt`].
 
 mod agents;
@@ -26,6 +29,7 @@ mod skills;
 mod slash;
 #[cfg(test)]
 mod testing;
+mod toolset;
 
 pub use agents::{AgentDefinition, agent, stricter};
 pub use attach::{AttachLimits, Attached, MentionedPath, attached, places_of};
@@ -34,7 +38,8 @@ pub use commands::{command_list, command_text};
 pub use instructions::instruction_files;
 pub use mention::{Mention, mentions, outside_mentions};
 pub use places::{Origin, PROJECT_DIRECTORY, Places, ReadJudge};
-pub use prompt::{Layers, build, session_prompt, shared_bytes, sources};
+pub use prompt::{Layers, SystemPrompt, build, session_prompt, shared_bytes, sources};
 pub use side::{SideQuestion, intent_question, summary_question, title_question};
 pub use skills::{Skill, skill, skill_list};
 pub use slash::{Slash, slash};
+pub use toolset::{OfferedTools, ToolLine, without_tools};

@@ -1,7 +1,8 @@
 //! The request of a model call, built from parts that are encoded once.
 
 use crate::toolset::Toolset;
-use agentd_protocol::{Message, PromptShown, RequestItem, SessionId};
+use agentd_prompt::{SystemPrompt, ToolLine, without_tools};
+use agentd_protocol::{Message, RequestItem, SessionId};
 use agentd_provider::{
     Adjust, EncodedHistory, ModelSpec, Params, Prefix, Prompt, RequestBody, ToolChoice, ToolDef,
     encode_prefix, encode_suffix,
@@ -22,21 +23,41 @@ pub(crate) struct System {
     text: String,
     /// The bytes that all sessions of the model share.
     shared: usize,
+    /// The lines about tools.
+    lines: Vec<ToolLine>,
+    /// What is sent instead while a provider refuses tools that the prompt mentions.
+    sent: Option<(String, usize)>,
 }
 
-impl From<PromptShown> for System {
-    fn from(prompt: PromptShown) -> Self {
+impl From<SystemPrompt> for System {
+    fn from(prompt: SystemPrompt) -> Self {
         Self {
-            shared: agentd_prompt::shared_bytes(&prompt),
-            text: prompt.text,
+            shared: agentd_prompt::shared_bytes(&prompt.shown),
+            text: prompt.shown.text,
+            lines: prompt.lines,
+            sent: None,
         }
     }
 }
 
 impl System {
     fn prompt(&self) -> Prompt<'_> {
-        let (system, own) = self.text.split_at(self.shared);
+        let whole = (self.text.as_str(), self.shared);
+        let sent = self.sent.as_ref().map(|(text, shared)| (text.as_str(), *shared));
+        let (text, shared) = sent.unwrap_or(whole);
+        let (system, own) = text.split_at(shared);
         Prompt { system, own }
+    }
+
+    /// Leaves out what the prompt says about refused tools.
+    fn leave_out(&mut self, items: &BTreeSet<RequestItem>) {
+        let refused = |tool: &str| {
+            items
+                .iter()
+                .any(|item| matches!(item, RequestItem::Tool { name } if name == tool))
+        };
+        let sent = without_tools(&self.text, &self.lines, refused, self.shared);
+        self.sent = (sent.0 != self.text).then_some(sent);
     }
 }
 
@@ -137,6 +158,7 @@ impl Requests {
     pub(crate) fn leave_out(&mut self, items: Vec<RequestItem>) {
         let items: BTreeSet<RequestItem> = items.into_iter().collect();
         if self.left_out != items {
+            self.system.leave_out(&items);
             self.left_out = items;
             self.frame = None;
         }
@@ -284,66 +306,4 @@ fn definitions(registry: &Registry, offered: &[String]) -> Vec<ToolDef> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use agentd_protocol::{EVENT_VERSION, Event, Principal, Timestamp};
-    use agentd_provider::{Dialect, Script};
-    use agentd_tools::ToolLimits;
-    use serde_json::json;
-
-    fn transcript() -> Transcript {
-        let id = "00000000-0000-0000-0000-000000000001";
-        let bodies = [
-            json!({"type": "input.accepted", "input": id, "delivery": "start", "content": [
-                {"type": "text", "text": "look"}, {"type": "image", "media_type": "image/png", "data": "QUJD"}]}),
-            json!({"type": "model.started", "call": id, "attempt": 1, "step": 1, "max_steps": 9, "inputs": [id],
-                "provider": "p", "model": "m", "input_tokens_estimate": 1}),
-        ];
-        let mut transcript = Transcript::new();
-        for (body, seq) in bodies.into_iter().zip(2..) {
-            transcript.apply(&Event {
-                v: EVENT_VERSION,
-                session: SessionId::NIL,
-                seq,
-                at: Timestamp(1),
-                turn: None,
-                by: Principal::user("ana"),
-                body: serde_json::from_value(body).unwrap(),
-            });
-        }
-        transcript
-    }
-
-    #[test]
-    fn what_the_provider_refused_is_not_sent_until_it_may_be_sent_again() {
-        let names = ["Read".to_owned(), "Ls".to_owned()];
-        let toolset = Toolset::new(&Registry::builtin(&ToolLimits::default()), &names, Vec::new());
-        let mut spec = ModelSpec::scripted("m", Arc::new(Script::builtin()));
-        spec.dialect = Dialect::OpenaiChat;
-        spec.capabilities.images = true;
-        let (spec, transcript) = (Arc::new(spec), transcript());
-        let mut requests = Requests::new(SessionId::NIL, System::default());
-        let body = |requests: &mut Requests| {
-            let body = requests.body(&toolset, &spec, &transcript, false, None);
-            String::from_utf8(body.to_bytes().to_vec()).unwrap()
-        };
-        let whole = body(&mut requests);
-        assert!(
-            whole.contains("QUJD") && whole.contains(r#""name":"Ls""#),
-            "{whole}"
-        );
-        let (image, _) = transcript.images().remove(0);
-        requests.leave_out(vec![image, RequestItem::Tool { name: "Ls".into() }]);
-        let sent = body(&mut requests);
-        assert!(
-            !sent.contains("QUJD") && !sent.contains(r#""name":"Ls""#),
-            "{sent}"
-        );
-        assert!(
-            sent.contains("The provider refused it") && sent.contains(r#""name":"Read""#),
-            "{sent}"
-        );
-        requests.leave_out(Vec::new());
-        assert_eq!(body(&mut requests), whole);
-    }
-}
+mod tests;

@@ -281,7 +281,7 @@ impl World {
             parent: None,
             limits: self.limits(),
             budget: self.budget(),
-            tools: Vec::new(),
+            tools: ["Plan", "ExitPlanMode"].map(str::to_owned).into(),
             system_prompt: None,
             append_system_prompt: None,
             rules: Vec::new(),

@@ -21,6 +21,7 @@ use crate::tool::{Runs, Tool};
 use crate::undo::UndoPatch;
 use crate::web_fetch::WebFetch;
 use crate::write::Write;
+use agentd_protocol::Preset;
 use serde_json::{Value, json};
 
 /// All built-in tools.
@@ -82,13 +83,24 @@ const EDITING: &[&str] = &[
     "BashKill",
 ];
 
+/// The preset `react` changes files with patches and undoes them, whatever the model.
+const REACT: &[&str] = &[
+    "Edit",
+    "MultiEdit",
+    "BashStart",
+    "BashPoll",
+    "BashWrite",
+    "BashKill",
+];
+
 /// Whether sessions have this tool unless they name their tools. `template` is the model's prompt template; without one
 /// (scripts) they have all.
 #[must_use]
-pub fn is_usual(tool: &str, template: &str) -> bool {
-    let others = match template {
-        "" => &[][..],
-        "openai" => PATCHING,
+pub fn is_usual(tool: &str, template: &str, preset: Preset) -> bool {
+    let others = match (template, preset) {
+        ("", _) => &[][..],
+        (_, Preset::React) => REACT,
+        ("openai", _) => PATCHING,
         _ => EDITING,
     };
     !others.contains(&tool)

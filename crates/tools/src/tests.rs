@@ -8,6 +8,7 @@ mod files;
 mod mapping;
 mod patching;
 mod prepare;
+mod prompting;
 mod protecting;
 mod remote;
 mod search;

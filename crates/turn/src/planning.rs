@@ -207,7 +207,7 @@ pub(crate) fn classified(draft: &mut Draft<'_, '_>, by_model: Option<Classified>
 }
 
 fn write_down(draft: &mut Draft<'_, '_>, classified: Classified, source: IntentSource) {
-    let enabled = draft.durable().limits().planning.enabled;
+    let enabled = draft.durable().limits().planning.enabled && draft.durable().offers(words::PLAN);
     draft.emit(IntentClassified {
         label: classified.label,
         confidence: classified.confidence,
@@ -247,7 +247,8 @@ pub(crate) fn tell(draft: &mut Draft<'_, '_>) {
     let plans = draft
         .turn()
         .is_some_and(|turn| turn.planning == TurnPlan::Wanted && turn.steps == 0);
-    if plans && draft.durable().mode() != PermissionMode::Plan {
+    let durable = draft.durable();
+    if plans && durable.mode() != PermissionMode::Plan && durable.offers(words::PLAN) {
         let limits = draft.durable().limits().planning;
         draft.emit(NoteInjected {
             kind: NoteKind::PlanReminder,

@@ -188,9 +188,23 @@ pub(crate) const fn limit_name(limit: LimitKind) -> &'static str {
     }
 }
 
-/// The reminder with each input in plan mode.
-pub(crate) const PLAN_MODE: &str = "Plan mode is on: only reading is allowed, and calls that write, run commands or reach the \
-     network are denied. Explore, then call ExitPlanMode with the plan (summary, current state, steps, tests, risks).";
+/// The tool that shows a plan for approval.
+pub(crate) const EXIT_PLAN_MODE: &str = "ExitPlanMode";
+/// The tool that makes a plan of steps.
+pub(crate) const PLAN: &str = "Plan";
+
+/// The reminder with each input in plan mode. Sub-agents cannot show a plan: they answer with it.
+pub(crate) fn plan_mode(can_show: bool) -> String {
+    let show = if can_show {
+        format!("call {EXIT_PLAN_MODE} with the plan")
+    } else {
+        "answer with the plan".to_owned()
+    };
+    format!(
+        "Plan mode is on: only reading is allowed, and calls that write, run commands or reach the network are denied. \
+         Explore, then {show} (summary, current state, steps, tests, risks)."
+    )
+}
 /// Note after a person ended plan mode.
 pub(crate) const PLAN_MODE_IS_OVER: &str =
     "Plan mode is over: you may act now, as the permission rules allow.";
@@ -246,12 +260,12 @@ pub(crate) fn make_a_plan(plan: &Plan, limits: &Planning) -> String {
     let open = plan.open();
     if !open.is_empty() {
         return format!(
-            "Steps {} of your plan are open. Go on with them, or change the plan with the tool Plan if the task has changed.",
+            "Steps {} of your plan are open. Go on with them, or change the plan with the tool {PLAN} if the task has changed.",
             numbers(&open)
         );
     }
     format!(
-        "Begin with a plan: look as far as you need to, then call the tool Plan with at most {} steps, each with how it is \
+        "Begin with a plan: look as far as you need to, then call the tool {PLAN} with at most {} steps, each with how it is \
          checked. Do one step after the other, do its check, and report it done with what the check gave.",
         limits.max_steps
     )

@@ -226,7 +226,8 @@ async fn i7_a_projects_agent_narrows_tools_and_mode_and_its_text_is_in_the_promp
     let Some(EventBody::SessionCreated(created)) = log(&h).await.into_iter().next() else {
         panic!("no session.created")
     };
-    assert_eq!(created.tools, ["Read", "Grep"]);
+    // In plan mode, the tool that shows the plan is always there: a person decides about it.
+    assert_eq!(created.tools, ["Read", "Grep", "ExitPlanMode"]);
     assert_eq!(
         (created.mode, created.model.as_str()),
         (PermissionMode::Plan, "scripted")
@@ -245,6 +246,33 @@ async fn i7_a_projects_agent_narrows_tools_and_mode_and_its_text_is_in_the_promp
     assert!(shown.text.contains("You review code.") && shown.text.contains("Use tabs."));
     let unknown = json!({ "workdir": h.workdir(), "agent": "revewer" });
     assert_eq!(h.refused("session.create", unknown).await.1, "unknown_agent");
+}
+
+#[tokio::test]
+async fn a_prompt_is_about_the_tools_of_its_session() {
+    let h = Harness::start().await;
+    let prompt_of = async |mode: &str, tools: &[&str]| {
+        let params = json!({ "workdir": h.workdir(), "mode": mode, "tools": tools });
+        h.call("session.create", params).await.unwrap();
+        let params = json!({ "session": "@last" });
+        let shown = h.call("session.prompt", params).await.unwrap();
+        serde_json::from_value::<PromptShown>(shown).unwrap().text
+    };
+    let plan = prompt_of("plan", &["Read", "Grep"]).await;
+    assert!(plan.contains("Give it in a call of ExitPlanMode."), "{plan}");
+    let plain = prompt_of("default", &["Read", "Grep"]).await;
+    for word in ["ExitPlanMode", "Plan mode"] {
+        assert!(!plain.contains(word), "{word}: {plain}");
+    }
+    for text in [&plan, &plain] {
+        for word in ["AskUser", "sub-agent", "background jobs", "# Sandbox"] {
+            assert!(!text.contains(word), "{word}: {text}");
+        }
+    }
+    let more = prompt_of("default", &["Read", "Bash", "Job", "Task"]).await;
+    for word in ["sub-agent", "background jobs", "# Sandbox"] {
+        assert!(more.contains(word), "{word}: {more}");
+    }
 }
 
 #[tokio::test]

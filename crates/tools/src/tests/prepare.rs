@@ -1,6 +1,6 @@
 use super::*;
 use crate::{Prepared, Subject, is_usual};
-use agentd_protocol::EffectClass;
+use agentd_protocol::{EffectClass, Preset};
 use serde_json::json;
 use std::path::Path;
 
@@ -60,19 +60,27 @@ fn the_builtin_tools_have_the_contracts_names_and_schemas_that_accept_their_exam
 }
 
 #[test]
-fn the_default_tools_take_at_most_2600_tokens_with_one_edit_tool() {
-    for (template, edits) in [("anthropic", "Edit"), ("openai", "ApplyPatch"), ("chat", "Edit")] {
+fn the_default_tools_take_at_most_2600_tokens_with_one_way_to_edit() {
+    let patching = &["ApplyPatch", "UndoPatch"][..];
+    for (template, preset, edits) in [
+        ("anthropic", Preset::Default, &["Edit"][..]),
+        ("openai", Preset::Default, &["ApplyPatch"]),
+        ("chat", Preset::Etcode, &["Edit"]),
+        ("local", Preset::Default, &["Edit"]),
+        ("local", Preset::React, patching),
+        ("openai", Preset::React, patching),
+    ] {
         let usual = registry();
         let usual: Vec<_> = usual
             .entries()
-            .filter(|tool| is_usual(&tool.spec().name, template))
+            .filter(|tool| is_usual(&tool.spec().name, template, preset))
             .collect();
         let ways: Vec<&str> = usual
             .iter()
             .map(|tool| tool.spec().name.as_ref())
             .filter(|name| ["Edit", "MultiEdit", "ApplyPatch", "UndoPatch"].contains(name))
             .collect();
-        assert_eq!(ways, [edits], "{template}");
+        assert_eq!(ways, edits, "{template} {preset:?}");
         // Plan and Skill are there only for sessions that plan or have skills.
         let sent = usual.iter().filter(|tool| tool.spec().name != "Plan");
         let bytes: usize = sent
@@ -84,7 +92,11 @@ fn the_default_tools_take_at_most_2600_tokens_with_one_edit_tool() {
             .sum();
         assert!(bytes / 4 <= 2_600, "{template}: {}", bytes / 4);
     }
-    assert!(registry().specs().all(|spec| is_usual(&spec.name, "")));
+    assert!(
+        registry()
+            .specs()
+            .all(|spec| is_usual(&spec.name, "", Preset::React))
+    );
 }
 
 #[test]

@@ -71,6 +71,12 @@ impl Durable {
             .map_or(PermissionMode::Default, |settings| settings.mode)
     }
 
+    /// Whether the session offers a tool.
+    pub(crate) fn offers(&self, tool: &str) -> bool {
+        let settings = self.settings.as_ref();
+        settings.is_some_and(|settings| settings.tools.iter().any(|offered| offered == tool))
+    }
+
     /// Forgets notes because old messages, or the newest ones (`back`), left the conversation. If plan mode is off, it
     /// is safer to tell the model once too often that it is over.
     pub(crate) fn forget_told(&mut self, back: bool) {
@@ -128,7 +134,7 @@ pub(crate) fn tell(draft: &mut Draft<'_, '_>) {
     if plan && (joins || !told.plan) {
         draft.emit(NoteInjected {
             kind: NoteKind::PlanReminder,
-            text: words::PLAN_MODE.to_owned(),
+            text: words::plan_mode(draft.durable().offers(words::EXIT_PLAN_MODE)),
         });
     }
 }

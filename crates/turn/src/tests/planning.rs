@@ -225,6 +225,35 @@ fn the_gate_gives_a_plan_to_work_and_none_to_talk() {
 }
 
 #[test]
+fn notes_name_only_tools_that_the_session_has() {
+    let with = |tools: &[&str], mode, limits| {
+        let mut world = World::with(SessionCreated {
+            mode,
+            tools: tools.iter().map(|&tool| tool.to_owned()).collect(),
+            ..created(limits)
+        });
+        world.send("fix the parser");
+        world.notes()
+    };
+    let plan_mode = |tools: &[&str]| {
+        with(tools, PermissionMode::Plan, LoopLimits::default())
+            .remove(0)
+            .1
+    };
+    assert!(plan_mode(&["Read", "ExitPlanMode"]).contains("then call ExitPlanMode with the plan (summary"));
+    let without = plan_mode(&["Read"]);
+    assert!(!without.contains("ExitPlanMode"), "{without}");
+    assert!(
+        without.contains("then answer with the plan (summary"),
+        "{without}"
+    );
+    for gate in [false, true] {
+        assert_eq!(with(&["Plan"], PermissionMode::Default, planning(gate)).len(), 1);
+        assert_eq!(with(&["Read"], PermissionMode::Default, planning(gate)), []);
+    }
+}
+
+#[test]
 fn a_plan_is_done_step_by_step_and_open_steps_are_named_once_before_the_end() {
     let mut world = World::running(planning(false));
     world.call(&["Plan"]);

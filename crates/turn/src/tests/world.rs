@@ -117,7 +117,7 @@ pub(super) fn created(limits: LoopLimits) -> SessionCreated {
         parent: None,
         limits,
         budget: Budget::default(),
-        tools: vec!["Read".into(), "Bash".into()],
+        tools: ["Read", "Bash", "ExitPlanMode", "Plan"].map(str::to_owned).into(),
         system_prompt: None,
         append_system_prompt: None,
         rules: Vec::new(),
