@@ -267,6 +267,9 @@ pub struct LoopLimits {
     pub failing_steps: u32,
     /// The same call with the same arguments this many times in a row earns a note, once more ends the turn; 0: off.
     pub repeated_calls: u32,
+    /// The longest cycle of steps with the same calls and results that counts as a repetition; 0: off.
+    #[serde(default = "longest_cycle", skip_serializing_if = "is_longest_cycle")]
+    pub longest_cycle: u32,
     /// Whether to abort an attempt that repeats one short unit again and again.
     pub stutter_guard: bool,
     /// Unattended: limits raise no question.
@@ -299,6 +302,16 @@ pub struct LoopLimits {
     /// its source, in words.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub from: BTreeMap<String, String>,
+}
+
+/// Logs of older versions do not have the value, and it is left out where it is the default.
+const fn longest_cycle() -> u32 {
+    4
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+const fn is_longest_cycle(length: &u32) -> bool {
+    *length == longest_cycle()
 }
 
 /// Explicit planning: a turn may begin with a plan and then work through its steps.
@@ -338,6 +351,7 @@ impl Default for LoopLimits {
             on_deny: OnDeny::Continue,
             failing_steps: 3,
             repeated_calls: 3,
+            longest_cycle: longest_cycle(),
             stutter_guard: true,
             headless: false,
             ask_timeout_ms: None,

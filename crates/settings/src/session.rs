@@ -30,6 +30,8 @@ pub struct LoopConfig {
     pub failing_steps: u32,
     /// Identical calls in a row before agentd intervenes; 0: off.
     pub repeated_calls: u32,
+    /// The longest cycle of steps with the same calls and results that counts as a repetition; 0: off.
+    pub longest_cycle: u32,
     /// Abort an attempt that repeats one short unit again and again.
     pub stutter_guard: bool,
     /// Whether turns begin with a plan.
@@ -62,6 +64,7 @@ impl Default for LoopConfig {
             max_parallel_tools: 8,
             failing_steps: 3,
             repeated_calls: 3,
+            longest_cycle: 4,
             stutter_guard: true,
             planning: false,
             intent_gate: false,

@@ -185,6 +185,7 @@ impl Loaded {
             on_deny: permission.on_deny,
             failing_steps: of_loop.failing_steps,
             repeated_calls: of_loop.repeated_calls,
+            longest_cycle: of_loop.longest_cycle,
             stutter_guard: of_loop.stutter_guard,
             headless: asked.headless,
             ask_timeout_ms: permission.ask_timeout.map(ms),
@@ -236,6 +237,7 @@ impl Ceilings<'_> {
         limits.max_messages = self.hold(("context", "max_messages"), limits.max_messages, asked, less);
         limits.failing_steps = self.hold(("loop", "failing_steps"), limits.failing_steps, None, less);
         limits.repeated_calls = self.hold(("loop", "repeated_calls"), limits.repeated_calls, None, less);
+        limits.longest_cycle = self.hold(("loop", "longest_cycle"), limits.longest_cycle, None, less);
     }
 
     fn hold_budget(&mut self, configured: Budget, asked: Option<Budget>) -> Budget {

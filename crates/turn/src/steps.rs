@@ -1,5 +1,6 @@
 //! Between two steps: does the turn end, or is there another model call, and which note does the model get before it?
 
+pub(crate) mod cycles;
 pub(crate) mod ending;
 pub(crate) mod guards;
 pub(crate) mod limits;
@@ -113,6 +114,10 @@ fn decide_next(durable: &Durable, turn: &Turn, joining: bool, draft: &Draft<'_, 
     }
     if turn.guards.looping() {
         let message = "the model made the same tool call again after it was told that it repeats itself";
+        return end(EndReason::LoopDetected, "loop_detected", message);
+    }
+    if turn.guards.cycles.goes_on() {
+        let message = "the model went through the same steps again, with the same results, after it was told that it repeats itself";
         return end(EndReason::LoopDetected, "loop_detected", message);
     }
     if turn.guards.hopeless(&durable.limits()) {

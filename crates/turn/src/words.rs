@@ -113,6 +113,18 @@ pub(crate) fn repeating(times: u32) -> String {
     )
 }
 
+/// Note after the same few steps were made too often.
+pub(crate) fn cycling(length: usize, times: usize) -> String {
+    let what = match length {
+        1 => "the same calls".to_owned(),
+        length => format!("the same {length} steps in turn"),
+    };
+    format!(
+        "You have made {what} {times} times in a row, with the same results. They will not change. Do something else, or \
+         say what keeps you."
+    )
+}
+
 /// Note after steps in which every call failed.
 pub(crate) fn failing(steps: u32) -> String {
     format!(

@@ -23,7 +23,7 @@ pub(crate) fn limit_lines(limits: &LoopLimits, budget: &Budget) -> Vec<(&'static
     set
 }
 
-fn values(limits: &LoopLimits) -> [(&'static str, String); 9] {
+fn values(limits: &LoopLimits) -> [(&'static str, String); 10] {
     [
         ("max_turns", limits.max_turns.to_string()),
         ("turn_cap", limits.turn_cap.to_string()),
@@ -31,6 +31,7 @@ fn values(limits: &LoopLimits) -> [(&'static str, String); 9] {
         ("on_deny", word(&limits.on_deny)),
         ("failing_steps", limits.failing_steps.to_string()),
         ("repeated_calls", limits.repeated_calls.to_string()),
+        ("longest_cycle", limits.longest_cycle.to_string()),
         ("stutter_guard", limits.stutter_guard.to_string()),
         ("incomplete_intent_retries", limits.intent_retries.to_string()),
         ("max_messages", limits.max_messages.to_string()),

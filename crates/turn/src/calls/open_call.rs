@@ -20,6 +20,9 @@ pub struct OpenCall {
     /// The approved binding: the call runs only if this still matches.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bound: Option<Binding>,
+    /// Once it is closed: a hash of the call with its result. The states of golden logs lack it.
+    #[serde(skip)]
+    pub print: u64,
 }
 
 /// The progress of a tool call.

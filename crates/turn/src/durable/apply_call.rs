@@ -4,6 +4,7 @@ use crate::calls::approvals::{reach_of, rule_of};
 use crate::calls::open_call::{OpenCall, Stage, Started};
 use crate::durable::apply::{Refusal, remember};
 use crate::durable::{Durable, Phase, Turn};
+use crate::steps::guards::print_of;
 use crate::steps::limits::GO_ON;
 use crate::{checkpoints, words};
 use agentd_protocol::{
@@ -37,7 +38,8 @@ impl Turn {
         }
         let any = |status| self.calls.iter().any(|call| call.stage == Stage::Closed(status));
         let (any_ok, any_denied) = (any(ToolStatus::Ok), any(ToolStatus::Denied));
-        self.guards.step(any_ok, any_denied);
+        let prints = self.calls.iter().map(|call| call.print);
+        self.guards.step(any_ok, any_denied, prints);
         self.phase = Phase::Answered { stop, called: true };
     }
 }
@@ -232,6 +234,7 @@ impl Durable {
             | Stage::Running(_) => {}
         }
         let touched = matches!(&call.stage, Stage::Running(started) if checkpoints::touches(started.effect));
+        call.print = print_of(&call.name, &call.input, &finished.outcome);
         call.stage = Stage::Closed(finished.outcome.status);
         call.name = String::new();
         call.input = Value::Null;

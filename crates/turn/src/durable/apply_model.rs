@@ -287,6 +287,7 @@ fn named_calls(content: &[Block]) -> Result<Vec<OpenCall>, Refusal> {
             input: Value::clone(input),
             stage: Stage::Named,
             bound: None,
+            print: 0,
         });
     }
     Ok(calls)

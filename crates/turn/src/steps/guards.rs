@@ -1,7 +1,9 @@
-//! Guards against loops: the same call again and again, or steps in which every call fails.
+//! Guards against loops: the same call again and again, the same few steps again and again, or steps in which every call
+//! fails.
 
+use crate::steps::cycles::Cycles;
 use crate::words;
-use agentd_protocol::LoopLimits;
+use agentd_protocol::{LoopLimits, ToolOutcome, ToolStatus};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -34,6 +36,9 @@ pub struct Guards {
     /// Answers in a row that the output limit cut off within a call.
     #[serde(skip_serializing_if = "is_zero")]
     pub cut_calls: u32,
+    /// The last steps. The states of golden logs lack it.
+    #[serde(skip)]
+    pub cycles: Cycles,
 }
 
 /// A count that older states lack is left out while it is zero.
@@ -71,6 +76,7 @@ impl Guards {
         if self.repeating(limits) {
             self.told_at = Some(self.repeats);
         }
+        self.cycles.tell(limits);
         if self.failing(limits) {
             self.failing_steps = 0;
             self.failing_told = self.failing_told.saturating_add(1);
@@ -79,7 +85,8 @@ impl Guards {
 
     /// Counts a finished step in which a call went well, or one was denied. A denial is an answer, of a person or a rule,
     /// and no failure of a tool: the model is warned all the same, but the turn does not end because of it.
-    pub(crate) fn step(&mut self, any_ok: bool, any_denied: bool) {
+    pub(crate) fn step(&mut self, any_ok: bool, any_denied: bool, calls: impl Iterator<Item = u64>) {
+        self.cycles.step(calls);
         self.failing_steps = if any_ok {
             0
         } else {
@@ -112,11 +119,11 @@ impl Guards {
     /// The note that the model gets before its next call, if any.
     pub(crate) fn note(&self, limits: &LoopLimits) -> Option<String> {
         let repeating = self.repeating(limits).then(|| words::repeating(self.repeats));
+        let cycle = self.cycles.found(limits);
+        let cycling = cycle.map(|(length, times)| words::cycling(length, times));
         let failing = self.failing(limits).then(|| words::failing(self.failing_steps));
-        match (repeating, failing) {
-            (Some(one), Some(other)) => Some(format!("{one}\n{other}")),
-            (one, other) => one.or(other),
-        }
+        let notes: Vec<String> = [repeating, cycling, failing].into_iter().flatten().collect();
+        (!notes.is_empty()).then(|| notes.join("\n"))
     }
 
     fn repeating(&self, limits: &LoopLimits) -> bool {
@@ -126,6 +133,14 @@ impl Guards {
     fn failing(&self, limits: &LoopLimits) -> bool {
         limits.failing_steps > 0 && self.failing_steps >= limits.failing_steps
     }
+}
+
+/// A hash of a call with its result.
+pub(crate) fn print_of(name: &str, input: &Value, outcome: &ToolOutcome) -> u64 {
+    let mut hash = Fnv(fingerprint(name, input));
+    hash.bytes(&[u8::from(outcome.status == ToolStatus::Ok)]);
+    hash.bytes(outcome.llm_text.as_bytes());
+    hash.0
 }
 
 /// A hash that is equal for equal calls, whatever the order of their arguments. Stable across versions, because
@@ -218,7 +233,7 @@ mod tests {
         let mut fail = |guards: &mut Guards| {
             let told = guards.note(&limits).is_some() && !guards.hopeless(&limits);
             guards.told(&limits);
-            guards.step(false, false);
+            guards.step(false, false, std::iter::empty());
             told
         };
         let told = |guards: &mut Guards, fail: &mut dyn FnMut(&mut Guards) -> bool| {
@@ -226,7 +241,7 @@ mod tests {
         };
         assert_eq!(told(&mut guards, &mut fail), 3);
         assert!(guards.hopeless(&limits), "{guards:?}");
-        guards.step(true, false);
+        guards.step(true, false, std::iter::empty());
         assert!(!guards.hopeless(&limits) && guards.note(&limits).is_none());
         assert_eq!(told(&mut guards, &mut fail), 3);
     }

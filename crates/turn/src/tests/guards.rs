@@ -162,6 +162,59 @@ fn another_call_after_the_note_makes_all_well() {
     assert_eq!((world.reason(), world.notes().len()), (EndReason::Completed, 1));
 }
 
+/// Two calls in turn with these results.
+fn ping_pong(world: &mut World, results: [&str; 2]) {
+    for (name, said) in ["Read", "Bash"].into_iter().zip(results) {
+        world.tool_step(name, json!({}), ToolOutcome::text(ToolStatus::Ok, said));
+    }
+}
+
+#[test]
+fn two_calls_in_turn_three_times_earn_a_note_and_once_more_end_the_turn() {
+    let mut world = World::running(LoopLimits::default());
+    for _ in 0..3 {
+        assert_eq!(world.notes(), []);
+        ping_pong(&mut world, ["a", "b"]);
+    }
+    let (kind, text) = world.notes().remove(0);
+    assert_eq!(kind, NoteKind::Guard);
+    assert!(
+        text.contains("the same 2 steps in turn 3 times in a row"),
+        "{text}"
+    );
+    ping_pong(&mut world, ["a", "b"]);
+    assert_eq!(world.notes().len(), 1);
+    assert_eq!(world.reason(), EndReason::LoopDetected);
+    let error = world.ended().error.unwrap();
+    assert!(
+        error.message.contains("the same steps again"),
+        "{}",
+        error.message
+    );
+    world.check_log();
+}
+
+#[test]
+fn polling_that_gets_news_is_no_cycle_and_neither_is_a_way_out() {
+    let mut polling = World::running(LoopLimits::default());
+    for n in 0..9 {
+        ping_pong(&mut polling, [&format!("{n} of 9"), ""]);
+    }
+    polling.say("Done.");
+    assert_eq!(
+        (polling.reason(), polling.notes()),
+        (EndReason::Completed, vec![])
+    );
+    let mut left = World::running(LoopLimits::default());
+    for _ in 0..3 {
+        ping_pong(&mut left, ["a", "b"]);
+    }
+    left.tool_step("Read", json!({"other": 1}), ok());
+    ping_pong(&mut left, ["a", "b"]);
+    left.say("Done.");
+    assert_eq!((left.reason(), left.notes().len()), (EndReason::Completed, 1));
+}
+
 #[test]
 fn three_steps_in_which_every_call_failed_earn_a_note() {
     let mut world = World::running(LoopLimits::default());
