@@ -23,6 +23,11 @@ pub(crate) fn trace(event: &Event, step: Option<u32>) -> Vec<Value> {
                 json!({"input": input.input, "text": preview(&text(&input.content), MESSAGE_PREVIEW)}),
             )]
         }
+        EventBody::IntentClassified(found) => vec![record(
+            "intent_classified",
+            json!({"label": found.label, "confidence": found.confidence, "reason": found.reason,
+                "planning": found.planning, "source": found.source}),
+        )],
         EventBody::ModelStarted(call) => vec![record(
             "llm_request",
             json!({"call": call.call, "attempt": call.attempt, "provider": call.provider, "model": call.model,
@@ -282,6 +287,20 @@ mod tests {
         assert_eq!(trace(&denied, Some(2))[0]["event"], "policy_deny_cmd");
         assert_eq!(trace(&denied, Some(2))[0]["step"], 2);
         assert_eq!(trace(&allowed, Some(2)), Vec::<Value>::new());
+    }
+
+    #[test]
+    fn a_classified_intent_is_traced_with_its_reason() {
+        let found = json!({"type": "intent.classified", "label": "CODING_TASK", "confidence": 0.9, "reason": "fix",
+            "planning": true, "source": "heuristics"});
+        let records = trace(&event(serde_json::from_value(found).unwrap()), Some(1));
+        let data = json!({"label": "CODING_TASK", "confidence": 0.9, "reason": "fix", "planning": true,
+            "source": "heuristics"});
+        assert_eq!(
+            (records.len(), &records[0]["event"]),
+            (1, &json!("intent_classified"))
+        );
+        assert_eq!(records[0]["data"], data);
     }
 
     #[test]

@@ -5,21 +5,23 @@
 //! summary up to three times) and recorded in the log. `overflow.rs` handles requests that the model still rejects.
 
 pub(crate) mod overflow;
+pub(crate) mod size;
 pub(crate) mod token_count;
 
 use crate::context::overflow::Shrinking;
+use crate::context::size::tokens;
 use crate::draft::Draft;
 use crate::durable::Durable;
 use crate::effect::{Shrink, Summariser};
-use crate::input::{Scene, Shrunk};
+use crate::input::Shrunk;
 use crate::questions::{self, Subject};
 use crate::{attempts::launch, steps::limits};
-use agentd_protocol::{CompactionAsked, CompactionCause, ContextKept, EventBody, Fault};
+use agentd_protocol::{CompactionAsked, CompactionCause, ContextKept, Fault};
+
+pub use size::Sizes;
 
 /// The largest share of the window for one tool result, in percent.
 const RESULT_PERCENT: u64 = 30;
-/// Typical bytes per token.
-const BYTES_PER_TOKEN_LIKELY: u64 = 4;
 /// Bytes per token in the estimate's worst case.
 const BYTES_PER_TOKEN: u64 = 3;
 /// Percent of the window that remains after a compaction. More than 40 percent must then be added before the next one,
@@ -67,49 +69,6 @@ impl Default for ContextRules {
             count_margin_permille: 100,
             count_ms: 3_000,
         }
-    }
-}
-
-/// The size of the conversation, in addition to its token estimate.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Sizes {
-    /// Tokens of queued inputs that may join.
-    pub waiting_tokens: u64,
-    /// Tokens of the system prompt and the tools, until a provider has counted them.
-    pub frame_tokens: u64,
-    /// Sealed messages.
-    pub messages: u64,
-    /// Bytes of the longest tool result that has not been sent yet.
-    pub longest_new_result: u64,
-}
-
-impl Scene<'_> {
-    /// Adds what this decision itself puts into the conversation: the scene was taken before it.
-    pub(crate) fn grow(&mut self, body: &EventBody) {
-        let text = match body {
-            EventBody::ToolFinished(finished) => {
-                let bytes = finished.outcome.llm_text.len() as u64;
-                self.sizes.longest_new_result = self.sizes.longest_new_result.max(bytes);
-                bytes
-            }
-            EventBody::NoteInjected(note) => note.text.len() as u64,
-            EventBody::ModelFinished(finished) => {
-                let usage = &finished.usage;
-                let prompt = usage.input.saturating_add(usage.cache_read);
-                let prompt = prompt.saturating_add(usage.cache_write);
-                if prompt > 0 {
-                    self.input_tokens_estimate = prompt.saturating_add(usage.output);
-                }
-                return;
-            }
-            EventBody::ModelStarted(_) => {
-                self.sizes.longest_new_result = 0;
-                return;
-            }
-            _ => return,
-        };
-        let tokens = text.div_ceil(BYTES_PER_TOKEN_LIKELY);
-        self.input_tokens_estimate = self.input_tokens_estimate.saturating_add(tokens);
     }
 }
 
@@ -189,15 +148,6 @@ impl ContextRules {
     pub const fn prune_again_from(&self, tokens: u64) -> u64 {
         tokens.saturating_add(self.prune_min_tokens.saturating_mul(ASK_AGAIN_PERCENT) / 100)
     }
-}
-
-fn tokens(draft: &Draft<'_, '_>) -> u64 {
-    let sizes = draft.scene.sizes;
-    draft
-        .scene
-        .input_tokens_estimate
-        .saturating_add(sizes.waiting_tokens)
-        .saturating_add(sizes.frame_tokens)
 }
 
 /// Requests a shorter conversation if the next call needs one. True: the call has to wait for it.

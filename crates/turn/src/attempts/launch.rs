@@ -9,7 +9,7 @@ use crate::tree::shared_budget;
 use crate::volatile::Live;
 use crate::{
     attempts::cache_lifetime,
-    context::overflow,
+    context::{overflow, size},
     lifecycle,
     steps::{ending, limits},
 };
@@ -35,6 +35,7 @@ pub(crate) fn launch(draft: &mut Draft<'_, '_>, last: Option<Attempt>, tools_off
     let thinking = thinking(draft, &taught, &facts);
     let credential = credential(draft, &facts);
     let inputs = lifecycle::join(draft);
+    let input_tokens_estimate = size::size_with(draft, &inputs);
     let started = ModelStarted {
         call,
         attempt,
@@ -44,7 +45,7 @@ pub(crate) fn launch(draft: &mut Draft<'_, '_>, last: Option<Attempt>, tools_off
         provider: facts.provider,
         model: facts.model,
         credential: credential.clone(),
-        input_tokens_estimate: draft.scene.input_tokens_estimate,
+        input_tokens_estimate,
         tools_off,
         configured: Some(name.clone()),
         thinking,

@@ -151,7 +151,8 @@ fn a_session_is_created_and_runs_in_one_step() {
         (started.step, started.max_steps, started.model.as_str()),
         (1, 100, "sonnet-5")
     );
-    assert_eq!(started.input_tokens_estimate, 7);
+    // The conversation so far, and the input that joins.
+    assert_eq!(started.input_tokens_estimate, 7 + 1);
 }
 
 #[test]
