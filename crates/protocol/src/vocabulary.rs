@@ -41,6 +41,8 @@ pub enum Delivery {
     Steer,
     /// It starts the next turn.
     Queue,
+    /// It starts the next turn together with the other `collect` inputs that wait directly behind it.
+    Collect,
     /// It ends the running turn and starts the next.
     Interrupt,
 }

@@ -23,7 +23,7 @@ const PROPOSALS: usize = 8;
 const HELP: &str = "\
 message     Enter sends; Alt-Enter, Ctrl-J or \\ Enter: new line; Up, Down: history
             Tab completes /command and @file; Ctrl-G: your editor; Ctrl-_: undo
-            Ctrl-T: steer, queue or interrupt; Alt-Up: the queued inputs, to edit
+            Ctrl-T: steer, queue, collect or interrupt; Alt-Up: the queued inputs, to edit
 turn        Esc cancels it; Shift-Tab changes the permission mode
 question    y allow, s for this session, a always in this project, e everywhere, n [reason] deny, 1-9 choose
             Space: next page; Tab: to the message and back
@@ -118,6 +118,7 @@ impl SessionView {
         }
         match self.delivery {
             Delivery::Queue => "a message waits for the next turn",
+            Delivery::Collect => "a message waits for the next turn, with others that do",
             Delivery::Interrupt => "a message cancels the turn and starts the next",
             Delivery::Start | Delivery::Steer => "a message joins the running turn",
         }

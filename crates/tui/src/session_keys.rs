@@ -332,7 +332,8 @@ const fn next_mode(mode: PermissionMode) -> PermissionMode {
 const fn next_delivery(delivery: Delivery) -> Delivery {
     match delivery {
         Delivery::Start | Delivery::Steer => Delivery::Queue,
-        Delivery::Queue => Delivery::Interrupt,
+        Delivery::Queue => Delivery::Collect,
+        Delivery::Collect => Delivery::Interrupt,
         Delivery::Interrupt => Delivery::Steer,
     }
 }

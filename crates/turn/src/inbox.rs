@@ -25,7 +25,7 @@ pub(crate) fn send(draft: &mut Draft<'_, '_>, new: NewInput) -> Result<Reply, Fa
         }
         (None | Some(Delivery::Start), true) | (Some(Delivery::Steer), _) => Delivery::Steer,
         (None | Some(Delivery::Start), false) => Delivery::Start,
-        (Some(delivery @ (Delivery::Queue | Delivery::Interrupt)), _) => delivery,
+        (Some(delivery @ (Delivery::Queue | Delivery::Collect | Delivery::Interrupt)), _) => delivery,
     };
     check_room(draft)?;
     let (input, seq) = accept(draft, new, delivery);
@@ -133,18 +133,20 @@ pub(crate) fn joins_next(draft: &Draft<'_, '_>) -> Vec<InputId> {
     joining.map(|waiting| waiting.queued.input).collect()
 }
 
-/// The inputs that start the next turn: all that are wanted now, else the first in the queue.
+/// The inputs that start the next turn: all that are wanted now, else the first in the queue. Inputs that are collected
+/// join the one before them, if that one is collected, too: their order never changes.
 pub(crate) fn starts_next(durable: &Durable) -> Vec<InputId> {
     let fresh = || durable.inbox.iter().filter(|waiting| !waiting.taken);
     let urgent: Vec<InputId> = fresh()
         .filter(|waiting| !is_queued(waiting))
         .map(|waiting| waiting.queued.input)
         .collect();
-    if urgent.is_empty() {
-        fresh().take(1).map(|waiting| waiting.queued.input).collect()
-    } else {
-        urgent
+    if !urgent.is_empty() {
+        return urgent;
     }
+    let collected = fresh().take_while(|waiting| waiting.queued.delivery == Delivery::Collect);
+    let first = fresh().take(collected.count().max(1));
+    first.map(|waiting| waiting.queued.input).collect()
 }
 
 /// Starts the next turn if inputs wait for it and nothing holds the session. True when it started.
@@ -165,5 +167,5 @@ pub(crate) fn begin_turn(draft: &mut Draft<'_, '_>) -> bool {
 }
 
 fn is_queued(waiting: &Waiting) -> bool {
-    waiting.queued.delivery == Delivery::Queue
+    matches!(waiting.queued.delivery, Delivery::Queue | Delivery::Collect)
 }

@@ -6,8 +6,8 @@ use crate::live::{text_of, thoughts_of};
 use crate::paint::Paint;
 use crate::summary::summary;
 use agentd_protocol::{
-    ApprovalKind, Decision, Event, EventBody, FailureClass, NoteKind, ToolCallId, ToolFinished, ToolStatus,
-    VerdictKind,
+    ApprovalKind, Decision, Delivery, Event, EventBody, FailureClass, InputAccepted, InputId, NoteKind,
+    ToolCallId, ToolFinished, ToolStatus, VerdictKind,
 };
 use agentd_text::{for_terminal as clean, one_line};
 use std::collections::HashMap;
@@ -137,6 +137,10 @@ fn as_it_stands(line: &str) -> String {
 pub struct Transcript {
     titles: HashMap<ToolCallId, String>,
     names: HashMap<ToolCallId, String>,
+    /// The texts of inputs that wait for a later turn.
+    queued: HashMap<InputId, String>,
+    /// Whether a turn runs.
+    running: bool,
     /// The most lines shown of a tool's output.
     output_lines: usize,
     thinking: bool,
@@ -149,6 +153,8 @@ impl Transcript {
         Self {
             titles: HashMap::new(),
             names: HashMap::new(),
+            queued: HashMap::new(),
+            running: false,
             output_lines,
             thinking: false,
         }
@@ -172,8 +178,16 @@ impl Transcript {
     pub fn lines(&mut self, event: &Event) -> Vec<Line> {
         match &event.body {
             body if told_elsewhere(body) => Vec::new(),
-            EventBody::InputAccepted(input) => {
-                vec![Line::new(Tag::User, "", input_text(&input.content))]
+            EventBody::InputAccepted(input) => vec![self.accepted(input)],
+            EventBody::TurnStarted(turn) => {
+                self.running = true;
+                let inputs = turn.inputs.iter();
+                let waited = inputs.filter_map(|input| self.queued.remove(input));
+                waited.map(|text| Line::new(Tag::User, "", text)).collect()
+            }
+            EventBody::InputCancelled(cancelled) => {
+                self.queued.remove(&cancelled.input);
+                summary_line(&event.body).into_iter().collect()
             }
             EventBody::ModelFinished(answer) => {
                 let thought = Some(thoughts_of(&answer.content)).filter(|_| self.thinking);
@@ -205,7 +219,10 @@ impl Transcript {
             }
             EventBody::ApprovalEscalated(late) => vec![late_line(late)],
             EventBody::ApprovalDecided(decided) => vec![decided_line(decided, &event.by)],
-            EventBody::TurnFinished(turn) => vec![turn_finished(turn)],
+            EventBody::TurnFinished(turn) => {
+                self.running = false;
+                vec![turn_finished(turn)]
+            }
             EventBody::ImportedEvent(imported) => {
                 let mut lines = self.lines(imported.event.hearsay());
                 lines.iter_mut().for_each(|line| line.imported = true);
@@ -214,6 +231,19 @@ impl Transcript {
             EventBody::Unknown => vec![Line::new(Tag::Note, "?", "an event from a newer version")],
             body => summary_line(body).into_iter().collect(),
         }
+    }
+
+    /// An input. One that waits for a later turn is marked where it was sent, and shown again where that turn starts: what
+    /// comes between is not about it.
+    fn accepted(&mut self, input: &InputAccepted) -> Line {
+        let text = input_text(&input.content);
+        let waits = matches!(input.delivery, Delivery::Queue | Delivery::Collect);
+        if !waits || !self.running {
+            return Line::new(Tag::User, "", text);
+        }
+        let line = Line::new(Tag::Note, "queued", text.clone());
+        self.queued.insert(input.input, text);
+        line
     }
 
     fn tool_finished(&mut self, call: &ToolFinished) -> Line {
@@ -277,7 +307,7 @@ fn summary_line(body: &EventBody) -> Option<Line> {
         EventBody::VerdictGiven(given) if given.verdict.kind != VerdictKind::Deny => return None,
         body => matches!(body, EventBody::VerdictGiven(_)),
     };
-    if matches!(body, EventBody::TurnStarted(_) | EventBody::ModelStarted(_)) {
+    if matches!(body, EventBody::ModelStarted(_)) {
         return None;
     }
     let tag = if denied || matches!(body, EventBody::WarningRaised(_) | EventBody::LimitReached(_)) {
@@ -292,18 +322,4 @@ fn summary_line(body: &EventBody) -> Option<Line> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn detail_lines_keep_white_space_without_control_sequences() {
-        let paint = Paint::new(false);
-        let row = |line: &str| below(paint, line);
-        assert_eq!(row("+    let x = 1;"), "         | +    let x = 1;\n");
-        assert_eq!(row("\tdeep\tcell  "), "         |     deep    cell\n");
-        assert!(!row("\x1b[2J  two").contains('\x1b'));
-        let long = row(&"x".repeat(BELOW_WIDTH + 1));
-        assert_eq!(long.trim().chars().count(), BELOW_WIDTH + 2, "{long}");
-        assert!(long.ends_with("x…\n"));
-    }
-}
+mod tests;

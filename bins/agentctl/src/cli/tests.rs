@@ -67,6 +67,7 @@ fn contradicting_flags_are_refused() {
         "agentctl run go --session x -C /",
         "agentctl run go --session x --budget usd=1",
         "agentctl send x hi --steer --queue",
+        "agentctl send x hi --queue --collect",
         "agentctl send x hi --input-file f",
         "agentctl rm x --all",
         "agentctl cancel x -l a=b",

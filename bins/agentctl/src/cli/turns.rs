@@ -318,7 +318,7 @@ pub(crate) struct TopArgs {
 
 /// `send`.
 #[derive(Debug, Args)]
-#[command(group = clap::ArgGroup::new("delivery").args(["steer", "queue", "interrupt"]))]
+#[command(group = clap::ArgGroup::new("delivery").args(["steer", "queue", "collect", "interrupt"]))]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub(crate) struct SendArgs {
     /// A session id, an unambiguous beginning or end of one, a name, or @last
@@ -336,6 +336,9 @@ pub(crate) struct SendArgs {
     /// Start the next turn after the running one has ended
     #[arg(long)]
     pub(crate) queue: bool,
+    /// Like --queue, but one turn takes all such messages that wait
+    #[arg(long)]
+    pub(crate) collect: bool,
     /// Cancel the running turn and start the next one
     #[arg(long)]
     pub(crate) interrupt: bool,

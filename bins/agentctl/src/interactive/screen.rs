@@ -233,7 +233,7 @@ impl Screen {
     pub(super) fn hides(&self, event: &Event) -> bool {
         let own = matches!(
             event.body,
-            EventBody::InputAccepted(_) | EventBody::SessionCreated(_)
+            EventBody::InputAccepted(_) | EventBody::TurnStarted(_) | EventBody::SessionCreated(_)
         );
         let prompted = matches!(event.body, EventBody::ApprovalAsked(_)) && self.prompts;
         prompted || (own && !self.inputs)

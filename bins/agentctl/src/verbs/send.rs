@@ -25,6 +25,7 @@ pub(crate) async fn send(ctx: &mut Ctx, args: &SendArgs) -> Result<Exit, Failure
     let delivery = [
         (args.steer, Delivery::Steer),
         (args.queue, Delivery::Queue),
+        (args.collect, Delivery::Collect),
         (args.interrupt, Delivery::Interrupt),
     ];
     let params = SendParams {

@@ -1,4 +1,4 @@
-//! Inputs: steer, queue, interrupt, cancel, pause, close. No accepted input is lost.
+//! Inputs: steer, queue, collect, interrupt, cancel, pause, close. No accepted input is lost.
 
 use super::world::*;
 use crate::*;
@@ -82,6 +82,47 @@ fn queued_inputs_start_one_turn_each() {
     assert_eq!(world.joined().last(), Some(&vec![two]));
     world.say("Done.");
     assert_eq!(world.state(), RunState::Idle);
+}
+
+#[test]
+fn collected_inputs_start_one_turn_together_and_the_order_stays() {
+    for (waiting, turns) in [
+        (&[Collect, Collect, Collect][..], &[3][..]),
+        (&[Collect], &[1]),
+        (&[Queue, Collect, Collect], &[1, 2]),
+        (&[Collect, Collect, Queue, Collect], &[2, 1, 1]),
+        (&[Queue, Queue], &[1, 1]),
+    ] {
+        let mut world = World::running(LoopLimits::default());
+        let deliver = |(at, how): (usize, &Delivery)| world.deliver(&at.to_string(), Some(*how)).unwrap();
+        let inputs: Vec<InputId> = waiting.iter().enumerate().map(deliver).collect();
+        assert_eq!(deliveries(&world), waiting);
+        let mut rest = inputs.as_slice();
+        for &count in turns {
+            world.say("Done.");
+            let (next, later) = rest.split_at(count);
+            assert_eq!(
+                world.joined().last().map(Vec::as_slice),
+                Some(next),
+                "{waiting:?}"
+            );
+            rest = later;
+        }
+        world.say("Done.");
+        assert_eq!((rest.len(), world.state()), (0, RunState::Idle), "{waiting:?}");
+        world.check_log();
+    }
+}
+
+#[test]
+fn a_collected_input_without_a_turn_starts_one_and_a_cancelled_one_stays_out() {
+    let mut world = World::idle(LoopLimits::default());
+    world.deliver("go", Some(Collect)).unwrap();
+    assert_eq!(world.kinds(), ["input.accepted", "turn.started", "model.started"]);
+    let [one, two, three] = ["1", "2", "3"].map(|text| world.deliver(text, Some(Collect)).unwrap());
+    world.command(Command::CancelInput(two)).unwrap();
+    world.say("Done.");
+    assert_eq!(world.joined().last(), Some(&vec![one, three]));
 }
 
 #[test]

@@ -11,6 +11,7 @@ const REST = new Set(['idle', 'failed', 'paused', 'queued']);
 const WAYS = [
   ['steer', 'Steer', 'Joins the running turn at its next model call'],
   ['queue', 'Queue', 'Starts the next turn after this one'],
+  ['collect', 'Collect', 'Starts the next turn together with other messages that wait'],
   ['interrupt', 'Interrupt', 'Ends the running turn and starts the next one'],
 ];
 
