@@ -153,6 +153,8 @@ impl Api {
             .model(asked.or_else(|| definition.and_then(|it| it.model.as_deref())))
             .await?;
         let (limits, budget) = self.limits_of(params, definition);
+        self.takes_images(&model, params.prompt.as_deref().unwrap_or_default())
+            .await?;
         let prompt = self
             .sources(&workdir, &params.rules, &model, params.preset, definition)
             .await?;

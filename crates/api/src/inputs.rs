@@ -29,6 +29,9 @@ impl Api {
             Some(name) => Some(self.model(Some(&name)).await?),
             None => None,
         };
+        let own = self.row(session).await?.summary.model;
+        self.takes_images(model.as_ref().unwrap_or(&own), &params.content)
+            .await?;
         let (content, notices) = if params.commands {
             match self.obeyed(who, session, params.content, key.clone()).await? {
                 Outcome::Input(content, notices) => (content, notices),

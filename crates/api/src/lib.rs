@@ -34,6 +34,7 @@ mod fleet;
 mod fork;
 mod history;
 mod idempotency;
+mod images;
 mod importing;
 mod inputs;
 mod lifecycle;

@@ -33,6 +33,9 @@ pub struct ModelStatus {
     /// Whether it takes images.
     #[serde(default)]
     pub images: bool,
+    /// Whether the list of models or the configuration says so; otherwise it is a careful guess.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub images_known: bool,
     /// Its price, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub price: Option<Price>,

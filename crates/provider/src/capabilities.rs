@@ -46,6 +46,8 @@ struct Row {
 pub struct Capabilities {
     /// It accepts images.
     pub images: bool,
+    /// Whether it does is stated by the list or by the configuration, and not only a careful guess.
+    pub images_known: bool,
     /// How thinking is requested.
     pub thinking: ThinkingForm,
     /// The levels that it accepts, from least to most; others are mapped to the nearest.
@@ -79,6 +81,7 @@ impl Capabilities {
         levels.sort_unstable();
         Self {
             images: config.images.unwrap_or(known.images),
+            images_known: config.images.is_some() || known.images_known,
             thinking: config.thinking.unwrap_or(known.thinking),
             thinking_levels: levels,
             temperature: config.temperature.unwrap_or(known.temperature),
@@ -99,6 +102,7 @@ impl Capabilities {
         };
         Self {
             images,
+            images_known: false,
             // Sent only when a level was requested; if the server refuses it, later requests omit it.
             thinking: match dialect {
                 Dialect::OpenaiChat => ThinkingForm::Effort,
@@ -123,6 +127,7 @@ impl Capabilities {
 
     fn learn(&mut self, row: &Row) {
         self.images = row.images.unwrap_or(self.images);
+        self.images_known |= row.images.is_some();
         self.thinking = row.thinking.unwrap_or(self.thinking);
         if let Some(levels) = &row.levels {
             self.thinking_levels.clone_from(levels);
@@ -216,6 +221,7 @@ mod tests {
     fn the_row_that_says_most_wins() {
         let newest = Capabilities {
             images: true,
+            images_known: true,
             thinking: ThinkingForm::Adaptive,
             thinking_levels: vec![Off, Low, Medium, High, Max],
             temperature: false,
@@ -314,6 +320,7 @@ mod tests {
         };
         let expected = Capabilities {
             images: true,
+            images_known: true,
             thinking: ThinkingForm::Switch,
             thinking_levels: vec![Off, High],
             temperature: false,

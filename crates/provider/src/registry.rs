@@ -98,6 +98,10 @@ impl Registry {
             default: *name == self.default,
             context_window: entry.spec.as_ref().map_or(0, |spec| spec.context_window),
             images: entry.spec.as_ref().is_ok_and(|spec| spec.capabilities.images),
+            images_known: entry
+                .spec
+                .as_ref()
+                .is_ok_and(|spec| spec.capabilities.images_known),
             price: entry.spec.as_ref().ok().and_then(|spec| spec.price),
             running: 0,
             waiting: 0,

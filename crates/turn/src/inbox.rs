@@ -4,7 +4,7 @@ use crate::draft::Draft;
 use crate::durable::{Durable, Waiting};
 use crate::effect::Reply;
 use crate::input::NewInput;
-use crate::{calls::jobs, context, history, lifecycle, planning, side, steps::ending};
+use crate::{attempts::unseen, calls::jobs, context, history, lifecycle, planning, side, steps::ending};
 use agentd_protocol::{
     Block, Delivery, Fault, InputAccepted, InputCancelled, InputId, Seq, SessionClosed, TurnStarted,
 };
@@ -49,12 +49,13 @@ pub(crate) fn check(new: &NewInput) -> Result<(), Fault> {
     }
 }
 
-/// Records an input.
+/// Records an input, and that its model will not see its images.
 pub(crate) fn accept(draft: &mut Draft<'_, '_>, new: NewInput, delivery: Delivery) -> (InputId, Seq) {
     let input = draft.stamp().input();
     let NewInput {
         content, key, model, ..
     } = new;
+    let unseen = unseen::of_input(draft, model.as_deref(), &content);
     draft.emit_by_caller(InputAccepted {
         input,
         key,
@@ -63,7 +64,11 @@ pub(crate) fn accept(draft: &mut Draft<'_, '_>, new: NewInput, delivery: Deliver
         model,
         agent: None,
     });
-    (input, draft.durable().head)
+    let seq = draft.durable().head;
+    if let Some(warning) = unseen {
+        draft.emit(warning);
+    }
+    (input, seq)
 }
 
 fn check_room(draft: &Draft<'_, '_>) -> Result<(), Fault> {

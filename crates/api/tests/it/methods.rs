@@ -96,6 +96,30 @@ async fn a_headless_session_has_a_deadline_for_people() {
     );
 }
 
+#[tokio::test]
+async fn an_image_is_refused_if_its_model_is_known_to_take_none() {
+    let h = Harness::start().await;
+    let png =
+        json!({ "type": "image", "media_type": "image/png", "data": "iVBORw0KGgoAAAANSUhEUgAAAAEAAAAB" });
+    let content = json!([{ "type": "text", "text": "look" }, png]);
+    let create = |model: &str, title: &str| json!({ "workdir": h.workdir(), "title": title, "model": model, "prompt": content });
+    let refused = h.call("session.create", create("blind", "a")).await.unwrap_err();
+    assert_eq!(refused.code, "images_not_taken");
+    let hint = refused.hint.unwrap();
+    assert!(
+        hint.contains("capabilities.images = true in [models.blind]"),
+        "{hint}"
+    );
+    // Only a guess: the session warns.
+    h.call("session.create", create("scripted", "b")).await.unwrap();
+    let send = |model: Value| json!({ "session": "b", "content": content, "model": model });
+    h.call("input.send", send(json!(null))).await.unwrap();
+    let refused = h.call("input.send", send(json!("blind"))).await.unwrap_err();
+    assert_eq!(refused.code, "images_not_taken");
+    let words = json!({ "session": "b", "content": prompt("go"), "model": "blind" });
+    h.call("input.send", words).await.unwrap();
+}
+
 /// Checks that a creation with these parameters in a valid working directory is refused with this code.
 async fn check_refused(h: &Harness, extra: Value, code: &str) {
     let mut params = json!({ "workdir": h.workdir() });

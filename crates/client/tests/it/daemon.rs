@@ -88,7 +88,7 @@ async fn a_session_is_created_gets_input_is_listed_and_closed() {
     assert_eq!(client.list(&ListParams::default()).await.unwrap().len(), 4);
     let tools = client.tools().await.unwrap();
     assert!(tools.iter().any(|tool| tool.name == "Bash"), "{tools:?}");
-    assert_eq!(client.models().await.unwrap().len(), 2);
+    assert_eq!(client.models().await.unwrap().len(), 3);
     let exported = client
         .export(&ExportParams {
             session: "one".into(),

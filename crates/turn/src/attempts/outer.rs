@@ -153,7 +153,7 @@ pub struct Outer {
     pub pauses: Pauses,
     /// People were told that the provider caches nothing.
     pub told_unread: bool,
-    /// People were told that the model does not see the images.
+    /// People were told that the model does not see the images up to now.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub told_unseen: bool,
 }

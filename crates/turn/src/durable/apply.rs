@@ -1,5 +1,6 @@
 //! Folding one event: the envelope, and the facts about the session and its inbox.
 
+use crate::attempts::unseen;
 use crate::durable::fold_error::FoldError;
 use crate::durable::{Durable, Mark, Phase, Waiting};
 use crate::steps::surroundings::Surroundings;
@@ -227,6 +228,7 @@ impl Durable {
             preview: preview(&accepted.content),
             at,
         };
+        self.outer.told_unseen &= !unseen::has_images(&accepted.content);
         self.inbox.push(Waiting {
             queued,
             model: accepted.model.clone(),

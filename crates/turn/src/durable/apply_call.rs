@@ -240,6 +240,7 @@ impl Durable {
         call.input = Value::Null;
         call.bound = None;
         turn.settle();
+        self.outer.told_unseen &= finished.outcome.media.is_empty();
         if touched {
             self.files.touched = seq;
         }

@@ -201,6 +201,49 @@ fn people_are_told_once_that_the_model_does_not_see_the_images() {
     assert_eq!((told(false, 1), told(true, 1), told(false, 0)), (1, 0, 0));
 }
 
+#[test]
+fn each_message_with_images_that_its_model_does_not_see_is_marked() {
+    let image = || Block::Image {
+        media_type: "image/png".into(),
+        source: ImageSource::Data("QUJD".into()),
+    };
+    let told = |images: bool, content: Vec<Block>| {
+        let mut world = World::idle(LoopLimits::default());
+        let facts = ModelFacts {
+            images,
+            ..plain("sonnet")
+        };
+        world.facts.insert("sonnet".into(), facts);
+        let mut kinds = Vec::new();
+        for _ in 0..2 {
+            let input = NewInput {
+                content: content.clone(),
+                ..says("")
+            };
+            world.command(Command::Send(input)).unwrap();
+            kinds.push(world.kinds()[1]);
+            world.say("Done.");
+            world.restart();
+        }
+        let count = world
+            .log
+            .iter()
+            .filter(|event| event.body.kind() == "warning.raised")
+            .count();
+        (count, kinds)
+    };
+    assert_eq!(
+        told(false, vec![image()]),
+        (2, vec!["warning.raised"; 2]),
+        "directly below the message"
+    );
+    assert_eq!(told(true, vec![image()]), (0, vec!["turn.started"; 2]));
+    assert_eq!(
+        told(false, vec![Block::text("look")]),
+        (0, vec!["turn.started"; 2])
+    );
+}
+
 /// One call against a provider that refuses these images. Returns the number of refusals, and whether it was answered.
 fn call(world: &mut World, bad: &BTreeSet<RequestItem>) -> (u32, bool) {
     world.send("look");

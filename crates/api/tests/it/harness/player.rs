@@ -354,7 +354,11 @@ impl NodeView for View {
         Vec::new()
     }
     async fn models(&self) -> Vec<ModelStatus> {
-        ["scripted", "sonnet"].map(model).to_vec()
+        let blind = ModelStatus {
+            images_known: true,
+            ..model("blind")
+        };
+        [["scripted", "sonnet"].map(model).to_vec(), vec![blind]].concat()
     }
 
     fn default_model(&self) -> String {
@@ -395,6 +399,7 @@ fn model(name: &str) -> ModelStatus {
         note: String::new(),
         default: name == "scripted",
         images: false,
+        images_known: false,
         context_window: 0,
         price: None,
         running: 0,

@@ -14,6 +14,7 @@ fn status(default: bool, dialect: &str, usable: bool) -> ModelStatus {
         note: "key main".into(),
         default,
         images: false,
+        images_known: false,
         context_window: 0,
         price: None,
         running: 0,
