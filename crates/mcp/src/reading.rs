@@ -12,7 +12,7 @@ const MAX_MEDIA_BYTES: usize = 6 << 20;
 /// The most problems of one result that are named.
 const MAX_PROBLEMS: usize = 20;
 
-/// What was read of a result.
+/// The readable content of a result.
 #[derive(Default)]
 pub(crate) struct Reading {
     /// The text for the model.

@@ -72,7 +72,7 @@ impl OfferedTools<'_> {
     }
 }
 
-/// What a line needs, and its text.
+/// The needs of a line, and its text.
 fn read(line: &'static str) -> (Vec<Vec<&'static str>>, String) {
     let (mut needs, mut text, mut rest) = (Vec::new(), String::new(), line);
     while let Some((before, (inside, after))) = rest

@@ -112,18 +112,8 @@ fn decide_next(durable: &Durable, turn: &Turn, joining: bool, draft: &Draft<'_, 
         let message = "a tool call was denied, and on_deny = \"stop\" ends the turn then";
         return end(EndReason::Denied, "denied", message);
     }
-    if turn.guards.looping() {
-        let message = "the model made the same tool call again after it was told that it repeats itself";
-        return end(EndReason::LoopDetected, "loop_detected", message);
-    }
-    if turn.guards.cycles.goes_on() {
-        let message = "the model went through the same steps again, with the same results, after it was told that it repeats itself";
-        return end(EndReason::LoopDetected, "loop_detected", message);
-    }
-    if turn.guards.hopeless(&durable.limits()) {
-        let message = "every tool call of many steps failed, and the model went on after it was told; see what the calls say \
-                       (loop.failing_steps sets how soon this is)";
-        return end(EndReason::ToolError, "tool_error", message);
+    if let Some(next) = stuck(durable, turn) {
+        return next;
     }
     if let Some(next) = unmade::next(durable, turn, now) {
         return next;
@@ -163,6 +153,24 @@ fn decide_next(durable: &Durable, turn: &Turn, joining: bool, draft: &Draft<'_, 
         Some(nudge) => Next::Call(Some(nudge)),
         None => Next::End(EndReason::Completed, None),
     }
+}
+
+/// The end of a turn whose model goes on as it was warned not to.
+fn stuck(durable: &Durable, turn: &Turn) -> Option<Next> {
+    if turn.guards.looping() {
+        let message = "the model made the same tool call again after it was told that it repeats itself";
+        return Some(end(EndReason::LoopDetected, "loop_detected", message));
+    }
+    if turn.guards.cycles.goes_on() {
+        let message = "the model went through the same steps again, with the same results, after it was told that it repeats itself";
+        return Some(end(EndReason::LoopDetected, "loop_detected", message));
+    }
+    if turn.guards.hopeless(&durable.limits()) {
+        let message = "every tool call of many steps failed, and the model went on after it was told; see what the calls say \
+                       (loop.failing_steps sets how soon this is)";
+        return Some(end(EndReason::ToolError, "tool_error", message));
+    }
+    None
 }
 
 fn end(reason: EndReason, class: &str, message: &str) -> Next {

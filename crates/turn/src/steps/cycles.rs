@@ -41,7 +41,7 @@ impl Cycles {
         self.steps.push_back(step);
     }
 
-    /// The length of the cycle that the model should be told of, and how often it was made.
+    /// The cycle to warn about: its length and the number of repetitions.
     pub(crate) fn found(&self, limits: &LoopLimits) -> Option<(usize, usize)> {
         let size = |limit: u32| usize::try_from(limit).unwrap_or(usize::MAX);
         if self.told.is_some() || limits.repeated_calls == 0 {
@@ -65,12 +65,12 @@ impl Cycles {
         self.told.is_some_and(|(length, since)| since >= length)
     }
 
-    /// The step before so many others; 1 is the last one.
+    /// The step that is this many steps back; 1 is the last one.
     fn back(&self, many: usize) -> Option<&Step> {
         self.steps.get(self.steps.len().checked_sub(many)?)
     }
 
-    /// Whether the last steps are a cycle of this length, made so many times.
+    /// Whether the last steps repeat a cycle of this length this many times.
     fn ends_in(&self, length: usize, times: usize) -> bool {
         let Some(last) = self.back(1) else { return false };
         // The guard against repeated calls watches a single call, whatever its result.

@@ -1,6 +1,6 @@
 use super::*;
 
-fn event(body: serde_json::Value) -> Event {
+fn event(body: &serde_json::Value) -> Event {
     let mut event = serde_json::json!({ "v": 1, "session": agentd_protocol::SessionId::NIL, "seq": 1,
         "at": agentd_protocol::Timestamp(1), "by": "user:ana" });
     let fields = body.as_object().cloned().unwrap();
@@ -22,7 +22,7 @@ fn sent(number: u32, delivery: &str) -> Event {
 
 fn started(inputs: &[u32]) -> Event {
     let inputs: Vec<String> = inputs.iter().copied().map(input).collect();
-    event(serde_json::json!({ "type": "turn.started", "inputs": inputs }))
+    event(&serde_json::json!({ "type": "turn.started", "inputs": inputs }))
 }
 
 fn finished() -> Event {
@@ -35,7 +35,7 @@ fn finished() -> Event {
 
 #[test]
 fn a_message_that_waits_is_marked_where_it_was_sent_and_shown_where_its_turn_starts() {
-    let withdrawn = event(serde_json::json!({ "type": "input.cancelled", "input": input(4) }));
+    let withdrawn = event(&serde_json::json!({ "type": "input.cancelled", "input": input(4) }));
     let events = [
         sent(1, "queue"),
         started(&[1]),
