@@ -11,6 +11,7 @@ mod backups;
 mod bad_input;
 mod bench;
 mod beside;
+mod calls_in_text;
 mod cancel;
 mod checkpoints;
 mod clients;

@@ -200,9 +200,10 @@ impl Shell {
             .requests
             .body(tools, &spec, transcript, start.tools_off, sample);
         let messages = self.messages_for(&spec);
+        // Their names tell calls in the text, and misspelled ones, from everything else.
         let tools = match spec.tool_protocol {
-            ToolProtocol::Native => Vec::new(),
-            ToolProtocol::JsonText => self.toolset.offered().to_vec(),
+            ToolProtocol::Native if start.tools_off => Vec::new(),
+            ToolProtocol::Native | ToolProtocol::JsonText => self.toolset.offered().to_vec(),
         };
         let (call, attempt) = (start.call, start.attempt);
         self.sends((call, attempt), &spec);
