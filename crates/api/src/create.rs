@@ -217,7 +217,9 @@ impl Api {
             validate::content(prompt, settings)?;
         }
         validate::labels(&params.labels)?;
-        validate::rules(&params.rules)?;
+        for rule in validate::rules(&params.rules)? {
+            self.rule_names_a_tool(&rule)?;
+        }
         self.check_prompts(params)?;
         if let Some(budget) = &params.budget {
             validate::budget(budget)?;

@@ -87,6 +87,21 @@ impl Api {
         Err(Fault::invalid("unknown_tool", message).hint(hint))
     }
 
+    /// Refuses a rule about a tool that does not exist: it would guard nothing. Tools of servers may come later.
+    pub(crate) fn rule_names_a_tool(&self, rule: &agentd_policy::Rule) -> Result<(), Fault> {
+        let name = rule.tool();
+        let known = || {
+            self.parts
+                .registry
+                .specs()
+                .any(|spec| spec.name.eq_ignore_ascii_case(name))
+        };
+        if name.contains('*') || name.to_ascii_lowercase().starts_with(REMOTE_PREFIX) || known() {
+            return Ok(());
+        }
+        self.tool(name).map(drop)
+    }
+
     /// Checks a name or pattern of server tools. A server's tools are known only when it runs, its existence is known now.
     fn remote_tool(&self, name: &str, rest: &str) -> Result<String, Fault> {
         let servers = self.parts.view.server_names();

@@ -245,19 +245,19 @@ pub(crate) fn budget(budget: &Budget) -> Result<(), Fault> {
     ))
 }
 
-/// Checks that permission rules can be parsed.
-pub(crate) fn rules(rules: &[String]) -> Result<(), Fault> {
+/// Parses permission rules.
+pub(crate) fn rules(rules: &[String]) -> Result<Vec<agentd_policy::Rule>, Fault> {
     if rules.len() > MAX_RULES {
         return Err(Fault::invalid(
             "too_many_rules",
             format!("a session can have at most {MAX_RULES} rules"),
         ));
     }
-    for rule in rules {
+    let parsed = rules.iter().map(|rule| {
         agentd_policy::Rule::parse(rule, agentd_policy::Source::Session)
-            .map_err(|error| Fault::invalid("bad_rule", error.to_string()))?;
-    }
-    Ok(())
+            .map_err(|error| Fault::invalid("bad_rule", error.to_string()))
+    });
+    parsed.collect()
 }
 
 /// A title made from the first line of an input.

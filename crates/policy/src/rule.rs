@@ -98,6 +98,13 @@ impl Rule {
         {
             return Err(fail(1, "it does not begin with a tool's name"));
         }
+        // Read as a tool's name, a verdict without a rule would guard nothing.
+        if ["allow", "ask", "deny"]
+            .iter()
+            .any(|verdict| verdict.eq_ignore_ascii_case(tool))
+        {
+            return Err(fail(1, "no tool follows the verdict"));
+        }
         let pattern = match rest.strip_prefix('(') {
             None => Pattern::Any,
             Some(inner) => {

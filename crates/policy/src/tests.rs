@@ -743,6 +743,18 @@ fn i7_redteam_an_allowance_for_good_ends_when_the_tool_changes() {
 }
 
 #[test]
+fn i7_a_verdict_without_a_tool_is_no_rule() {
+    for text in ["deny", "deny ", " Ask", "allow", "DENY(x)"] {
+        let refused = Rule::parse(text, Source::Session).unwrap_err().to_string();
+        assert!(
+            refused.contains("no tool follows the verdict"),
+            "{text}: {refused}"
+        );
+    }
+    assert!(Rule::parse("deny denyx", Source::Session).is_ok());
+}
+
+#[test]
 fn denied_writes_are_told_for_a_sandbox() {
     let rules = [
         "deny Write(prod.cfg)",
