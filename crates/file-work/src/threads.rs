@@ -2,7 +2,6 @@
 
 /// Whether the kernel holds a thread of this process so that no signal reaches it: it waits for a disk, or for the thaw of a
 /// frozen file system, which still answers reads and `statfs`.
-#[expect(clippy::disallowed_methods, reason = "procfs does not block")]
 pub(crate) fn is_held(thread: i32) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/self/task/{thread}/stat"));
     stat.is_ok_and(|stat| state(&stat) == Some("D"))

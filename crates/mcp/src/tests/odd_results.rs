@@ -4,6 +4,7 @@ use super::odd_tools::answering;
 use super::*;
 
 /// Items that cannot be read as they are, what is shown of them, and what is wrong with them.
+#[expect(clippy::too_many_lines, reason = "a table of cases")]
 fn bad_items() -> Vec<(Value, &'static str, &'static str)> {
     vec![
         (json!(null), "[item 2 is null]", "item 2 is null"),
@@ -152,6 +153,7 @@ async fn an_item_that_cannot_be_read_takes_no_other_with_it() {
 }
 
 #[tokio::test(start_paused = true)]
+#[expect(clippy::too_many_lines, reason = "a table of cases")]
 async fn a_result_of_any_form_is_shown() {
     use ToolStatus::{Error, Ok};
     let text = |text: &str| json!({ "type": "text", "text": text });

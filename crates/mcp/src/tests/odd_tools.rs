@@ -10,6 +10,7 @@ pub(super) fn answering(method: &'static str, reply: Value) -> Pool {
 }
 
 /// Entries of a list of tools that cannot be offered, with the name and the reason in the warning.
+#[expect(clippy::too_many_lines, reason = "a table of cases")]
 fn bad_tools() -> Vec<(Value, &'static str, &'static str)> {
     let object = json!({ "type": "object" });
     let deep = (0..40).fold(json!({}), |inner, _| json!({ "type": "object", "items": inner }));

@@ -66,6 +66,7 @@ fn the_prompt_is_silent_about_a_refused_tool() {
     let toolset = Toolset::new(&Registry::builtin(&ToolLimits::default()), &names, Vec::new());
     let sources = agentd_protocol::PromptSources::default();
     let system = agentd_prompt::build(&agentd_prompt::Layers {
+        left_out: &[],
         workdir: "/w",
         platform: "linux",
         created_at: Timestamp(1),

@@ -34,6 +34,7 @@ fn prompt(template: &str, tools: &[String]) -> String {
         note: None,
     };
     build(&Layers {
+        left_out: &[],
         workdir: "/w",
         platform: "linux",
         created_at: Timestamp(1),

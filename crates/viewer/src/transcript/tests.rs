@@ -15,7 +15,7 @@ fn input(number: u32) -> String {
 fn sent(number: u32, delivery: &str) -> Event {
     let content = [serde_json::json!({ "type": "text", "text": format!("message {number}") })];
     event(
-        serde_json::json!({ "type": "input.accepted", "input": input(number), "delivery": delivery,
+        &serde_json::json!({ "type": "input.accepted", "input": input(number), "delivery": delivery,
         "content": content }),
     )
 }
@@ -28,7 +28,7 @@ fn started(inputs: &[u32]) -> Event {
 fn finished() -> Event {
     let usage = serde_json::json!({ "input": 1, "output": 1, "cache_read": 0, "cache_write": 0 });
     event(
-        serde_json::json!({ "type": "turn.finished", "reason": "completed", "steps": 1, "tool_calls": 0,
+        &serde_json::json!({ "type": "turn.finished", "reason": "completed", "steps": 1, "tool_calls": 0,
         "usage": usage, "cost_usd": 0.0, "text": "" }),
     )
 }
