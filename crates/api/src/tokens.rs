@@ -286,7 +286,7 @@ impl Tokens {
     }
 }
 
-/// What a change of the store did. A damaged page of the table prevents it, but not the use of the tokens that can be read.
+/// The result of a change of the store. A damaged page prevents the change, but not the use of the tokens that can be read.
 fn unless_damaged<T: Default>(done: Result<T, StoreError>) -> Result<T, StoreError> {
     match done {
         Err(error @ StoreError::Damaged(_)) => {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 impl Api {
     /// Carries out `work` if its beginning could be recorded. `outcome`: the number of files that changed, and the new commit.
-    /// What was begun goes on to its recorded end, also when the client leaves.
+    /// A transfer goes on to its recorded end, also when the client leaves.
     pub(crate) async fn transferred<T: Send + 'static>(
         self: &Arc<Self>,
         who: &Caller,

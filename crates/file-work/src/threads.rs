@@ -1,4 +1,4 @@
-//! What the kernel says of a thread.
+//! The state of a thread, from the kernel.
 
 /// Whether the kernel holds a thread of this process so that no signal reaches it: it waits for a disk, or for the thaw of a
 /// frozen file system, which still answers reads and `statfs`.

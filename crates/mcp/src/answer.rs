@@ -31,7 +31,7 @@ pub struct Media {
 }
 
 impl CallAnswer {
-    /// Converts the result of a server's tool. What cannot be read of it is left out, with a warning that names the tool.
+    /// Converts the result of a server's tool. It leaves out unreadable parts, with a warning that names the tool.
     pub(crate) fn of(server: &str, tool: &str, result: Value, max_bytes: usize) -> Self {
         let mut reading = Reading::of(result);
         let failed = reading.failed;

@@ -205,7 +205,7 @@ fn without(mut read: Vec<PathBuf>, data_dir: &Path) -> Vec<PathBuf> {
     read
 }
 
-/// What is protected whatever the working directory of a session is: among others the daemon's data, settings and socket.
+/// The places that are protected in every working directory: among others the daemon's data, settings and socket.
 pub(crate) fn protected_places(
     environment: &BTreeMap<String, String>,
     paths: &Paths,

@@ -28,7 +28,7 @@ pub struct Layers<'a> {
     pub workdir: &'a str,
     /// The operating system and the processor.
     pub platform: &'a str,
-    /// What of the source a workspace of the session's own does not have.
+    /// Parts of the source that the session's own workspace does not have.
     pub left_out: &'a [String],
     /// When the session was created; the prompt contains only the day.
     pub created_at: Timestamp,

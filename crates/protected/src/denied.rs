@@ -41,7 +41,7 @@ impl DeniedWrites {
     /// Adds paths, with everything below them.
     pub(crate) fn add<'a>(&mut self, paths: impl IntoIterator<Item = &'a Path>) {
         for path in paths {
-            // What is not UTF-8 matches any text.
+            // Bytes that are not UTF-8 match any text.
             let path = globset::escape(&path.to_string_lossy()).replace(char::REPLACEMENT_CHARACTER, "*");
             for glob in [format!("{path}/**"), path] {
                 if !self.globs.contains(&glob) {

@@ -46,7 +46,7 @@ fn trimmed(line: &str) -> &str {
     line.trim_start_matches([' ', '\t']).trim_end_matches('\r')
 }
 
-/// Checks whether a command may replace the options of a series of picks. What a person chose may stay.
+/// Checks whether a command may replace the options of a series of picks. A person's choices may stay.
 ///
 /// # Errors
 /// The first line or option that may run a program.
@@ -81,7 +81,7 @@ mod tests {
             "p 1111\n  squash 2222 # two\r\n\tfixup -C 3333\n\n# exec in a comment\n#exec\n",
             "label onto\nreset onto\nmerge -C 1111 side # one\nreword 1\nedit 2\ndrop 3\nbreak\nnoop\n",
             "revert 1111 one\n",
-            // What was there stays, also in part.
+            // Existing steps stay, also in part.
             OLD,
             "exec make\n",
         ] {

@@ -94,7 +94,7 @@ pub struct Workspace {
     /// It began with the uncommitted changes of its source.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub with_changes: bool,
-    /// What of the source is not there, in words: the contents of submodules and of Git LFS.
+    /// Parts of the source that are missing, in words: the contents of submodules and of Git LFS.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left_out: Vec<String>,
 }
@@ -159,9 +159,9 @@ pub struct WorkspaceRow {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct WorkspacePruned {
-    /// What was removed; with `dry_run`, what would be.
+    /// The removed ones; with `dry_run`, those that would be removed.
     pub removed: Vec<WorkspaceRow>,
-    /// What stays although it was asked for, and why.
+    /// The requested ones that stay, and why.
     pub kept: Vec<WorkspaceKept>,
 }
 

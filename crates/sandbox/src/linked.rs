@@ -21,7 +21,7 @@ struct Linked {
 
 /// What commands need of it, if there is one outside of the working directory, a real path. With `keeps` they only read it.
 ///
-/// Anybody can write a `.git` file that leads to any repository, so the repository must say that the directory is its own.
+/// Any program can write a `.git` file that leads to any repository, so the repository must say that the directory is its own.
 /// Commands then read what they would read in a `.git` directory.
 pub(crate) fn annex(workdir: &Path, keeps: bool) -> Option<Annex> {
     let file = workdir.join(".git");

@@ -164,7 +164,7 @@ fn no_listener(error: &io::Error) -> String {
 
 /// Confines the calling thread. `others` are threads of this process that no command may signal.
 fn confine(walls: &Confinement, workdir: &Path, network: bool, others: Vec<i32>) -> Result<u32, String> {
-    // What cannot be told counts as shared.
+    // If that cannot be determined, it counts as shared.
     let own_network = match (namespaces::network(), walls.network_outside) {
         (Some(inside), Some(outside)) => inside != outside,
         _ => false,

@@ -25,7 +25,7 @@ pub(crate) struct System {
     shared: usize,
     /// The lines about tools.
     lines: Vec<ToolLine>,
-    /// What is sent instead while a provider refuses tools that the prompt mentions.
+    /// The prompt that is sent instead while a provider refuses tools that it mentions.
     sent: Option<(String, usize)>,
 }
 

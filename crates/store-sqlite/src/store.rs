@@ -169,7 +169,7 @@ impl SqliteStore {
     }
 }
 
-/// Mends rows and compares the database with its witness. Returns the losses, and the cursor of the newest event.
+/// Repairs rows and compares the database with its witness. Returns the losses, and the cursor of the newest event.
 fn compare(
     connection: &Connection,
     file: &Path,

@@ -129,7 +129,7 @@ pub enum StoreError {
     /// A row that is not a session's differs from what was written.
     #[error("{0} is damaged: it does not match what was written")]
     DamagedEntry(String),
-    /// A page of the database is damaged, and what was asked for needs it.
+    /// The request needs a damaged page of the database.
     #[error("the database has damaged pages: {0}")]
     Damaged(String),
     /// The content of a blob does not match its name.

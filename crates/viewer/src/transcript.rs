@@ -147,7 +147,7 @@ pub struct Transcript {
 }
 
 impl Transcript {
-    /// A transcript that shows at most so many lines of a tool's output.
+    /// A transcript that shows at most this many lines of a tool's output.
     #[must_use]
     pub fn new(output_lines: usize) -> Self {
         Self {

@@ -132,7 +132,7 @@ impl Making<'_> {
         .await
     }
 
-    /// Tells the person that uncommitted changes stay behind. What cannot be found out is not worth failing for.
+    /// Tells the person that uncommitted changes stay behind. A failure to find them is not reported.
     pub(crate) async fn warn_of_changes(&mut self, top: &Path) {
         match self.changes(top).await {
             Ok(0) => {}

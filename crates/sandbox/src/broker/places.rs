@@ -118,7 +118,7 @@ pub(super) struct Places {
     protected: ProtectedPaths,
     /// The git directory that the working directory is a worktree of.
     repository: Option<PathBuf>,
-    /// What of it commands may write.
+    /// The parts of it that commands may write.
     written: Vec<PathBuf>,
 }
 

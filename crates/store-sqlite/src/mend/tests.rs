@@ -253,7 +253,7 @@ async fn i1_i7_a_changed_answer_account_or_sum_is_not_used() {
         matches!(outcome, Outcome::KeyTaken { same_body: false, .. }),
         "{outcome:?}"
     );
-    // What is added to a damaged account does not make it whole.
+    // An addition to a damaged account does not make it whole.
     assert_eq!(raw(&kit).execute("UPDATE charge SET tokens = 1", []).unwrap(), 1);
     let mut append = kit.more(session, 1, 3, 1);
     append.charges.push(Charge {

@@ -4,7 +4,7 @@ use super::*;
 use agentd_prompt::{Layers, OfferedTools, build};
 use agentd_protocol::{PermissionMode, PromptPart, PromptPartKind, PromptSources, Timestamp};
 
-/// What a prompt says only with one of these tools. Names that are also ordinary words are not searched.
+/// Words that a prompt contains only with one of these tools. Names that are also ordinary words are not searched.
 const ABOUT: [(&str, &[&str]); 4] = [
     ("sub-agent", &["Task"]),
     ("background jobs", &["Job", "BashStart"]),

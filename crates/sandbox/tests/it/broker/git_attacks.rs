@@ -4,7 +4,7 @@ use super::attacks::Attack;
 
 const OURS: &str = "agentd's own review";
 
-/// What each script begins with: `commit MESSAGE` makes a commit that nothing names, with a workflow in its tree.
+/// The beginning of each script: `commit MESSAGE` makes a commit that nothing names, with a workflow in its tree.
 pub(super) const BEGIN: &str = "export GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@b GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a@b; \
     blob() { echo evil | git hash-object -w --stdin; }; \
     commit() { b=$(blob) && t=$(printf '100755 blob %s\\tpre-commit\\n' $b | git mktree) && \
@@ -183,7 +183,7 @@ pub(super) const DISGUISES: &[Attack] = &[
     ),
 ];
 
-/// What a person's `git rebase --continue` or `git cherry-pick --continue` would run.
+/// Commands that a person's `git rebase --continue` or `git cherry-pick --continue` would run.
 pub(super) const OPERATIONS: &[Attack] = &[
     (
         "a step that runs a program",
