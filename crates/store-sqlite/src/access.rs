@@ -107,7 +107,7 @@ impl Access for SqliteStore {
                 "SELECT 1 FROM blob_use JOIN session ON session.id = blob_use.session_id
                  WHERE blob_use.name = ?1 AND deleted_ms IS NULL AND summary IS NOT NULL AND {} AND {} AND {WHOLE} AND {}",
                 row_sum::whole(&BLOB_USE),
-                row_sum::placed(),
+                *row_sum::PLACED,
                 carries("?2")
             ))?;
             Ok(select.exists(params![name, labels])?)

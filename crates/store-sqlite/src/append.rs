@@ -46,7 +46,7 @@ struct Fence {
 static FENCE: LazyLock<String> = LazyLock::new(|| {
     format!(
         "SELECT id, epoch, head, last_append, deleted_ms IS NOT NULL, {} FROM session WHERE uid = ?1",
-        row_sum::placed()
+        *row_sum::PLACED
     )
 });
 

@@ -8,6 +8,20 @@ use agentd_store::backend::KEY_LIFE_MS;
 use agentd_store::cell_sum::{CHARGE, IDEMPOTENCY};
 use agentd_store::{Charge, StoreError, StoredKey};
 use rusqlite::{Connection, OptionalExtension, params};
+use std::sync::LazyLock;
+
+static KEY: LazyLock<String> = LazyLock::new(|| {
+    format!(
+        "SELECT method, body_hash, answer, at_ms > ?3 FROM idempotency
+         WHERE principal = ?1 AND key = ?2 AND {}",
+        row_sum::whole(&IDEMPOTENCY)
+    )
+});
+
+static CHARGED: LazyLock<String> = LazyLock::new(|| {
+    let whole = row_sum::whole(&CHARGE);
+    format!("SELECT tokens, micro_usd, {whole} FROM charge WHERE account = ?1")
+});
 
 pub(crate) fn key(
     reader: &Connection,
@@ -15,11 +29,7 @@ pub(crate) fn key(
     key: &str,
     now: Timestamp,
 ) -> Result<Option<StoredKey>, Error> {
-    let mut select = reader.prepare_cached(&format!(
-        "SELECT method, body_hash, answer, at_ms > ?3 FROM idempotency
-         WHERE principal = ?1 AND key = ?2 AND {}",
-        row_sum::whole(&IDEMPOTENCY)
-    ))?;
+    let mut select = reader.prepare_cached(&KEY)?;
     let oldest = column(now.0.saturating_sub(KEY_LIFE_MS));
     let found = select.query_row(params![principal.0, key, oldest], |row| {
         let found = StoredKey {
@@ -44,10 +54,7 @@ pub(crate) fn key(
 }
 
 pub(crate) fn charged(reader: &Connection, account: &str) -> Result<Charge, Error> {
-    let whole = row_sum::whole(&CHARGE);
-    let mut select = reader.prepare_cached(&format!(
-        "SELECT tokens, micro_usd, {whole} FROM charge WHERE account = ?1"
-    ))?;
+    let mut select = reader.prepare_cached(&CHARGED)?;
     let found = select
         .query_row([account], |row| {
             Ok((size(row.get(0)?), size(row.get(1)?), row.get(2)?))

@@ -64,7 +64,7 @@ pub(crate) fn one(writer: &Connection, session: SessionId) -> rusqlite::Result<b
 }
 
 fn damaged_sql(which: &str) -> String {
-    let placed = row_sum::placed();
+    let placed = &*row_sum::PLACED;
     format!(
         "SELECT id, uid, epoch, created_ms, deleted_ms, own_sum, updated_ms FROM session WHERE NOT {placed}{which}"
     )
@@ -129,7 +129,7 @@ fn mend(connection: &Connection, row: &Damaged, of_log: Option<SessionId>) -> ru
 }
 
 fn is_placed(connection: &Connection, id: i64) -> rusqlite::Result<bool> {
-    let sql = format!("SELECT {} FROM session WHERE id = ?1", row_sum::placed());
+    let sql = format!("SELECT {} FROM session WHERE id = ?1", *row_sum::PLACED);
     connection.prepare_cached(&sql)?.query_row([id], |row| row.get(0))
 }
 

@@ -30,7 +30,7 @@ fn take(
     owner: Option<i64>,
 ) -> rusqlite::Result<Option<Option<Claim>>> {
     let sum = row_sum::sum(&SESSION_OWN, &[("epoch", "session.epoch + 1")]);
-    let (live, placed) = (row_sum::live(), row_sum::placed());
+    let (live, placed) = (&*row_sum::LIVE, &*row_sum::PLACED);
     let mut update = writer.prepare_cached(&format!(
         "UPDATE session SET epoch = epoch + 1, owner = ?2, own_sum = {sum}
          WHERE uid = ?1 AND deleted_ms IS NULL AND {placed} RETURNING epoch, head, {WHOLE}, summary"

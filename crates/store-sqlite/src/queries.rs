@@ -2,7 +2,7 @@
 
 use crate::error::Error;
 use crate::order;
-use crate::row_sum::{self, LISTED, WHOLE, WHOLE_EVENT};
+use crate::row_sum::{LISTED, LIVE, PLACED, WHOLE, WHOLE_EVENT};
 use crate::salvage;
 use crate::values::{column, session_of, size, uid};
 use agentd_protocol::SessionId;
@@ -12,22 +12,29 @@ use agentd_store::{Direction, Filter, Page, Range, Row, StoreError, Watched, Wat
 use bytes::Bytes;
 use rusqlite::{Connection, OptionalExtension, params};
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
 /// A text column, read without checking its encoding.
 fn line(row: &rusqlite::Row<'_>, index: usize) -> rusqlite::Result<Bytes> {
     Ok(Bytes::copy_from_slice(row.get_ref(index)?.as_bytes()?))
 }
 
+static FORWARD: LazyLock<String> = LazyLock::new(|| events_sql(""));
+static BACKWARD: LazyLock<String> = LazyLock::new(|| events_sql(" DESC"));
+
+fn events_sql(order: &str) -> String {
+    format!(
+        "SELECT seq, body, {WHOLE_EVENT} FROM event JOIN session ON session.id = session_id
+         WHERE session_id = ?1 AND seq > ?2 AND seq <= ?3 ORDER BY seq{order}"
+    )
+}
+
 pub(crate) fn load(reader: &Connection, session: SessionId, range: Range) -> Result<Page, Error> {
     let (id, head) = place(reader, session)?.ok_or(StoreError::NotFound(session))?;
-    let direction = match range.direction {
-        Direction::Forward => "",
-        Direction::Backward => " DESC",
-    };
-    let mut select = reader.prepare_cached(&format!(
-        "SELECT seq, body, {WHOLE_EVENT} FROM event JOIN session ON session.id = session_id
-         WHERE session_id = ?1 AND seq > ?2 AND seq <= ?3 ORDER BY seq{direction}"
-    ))?;
+    let mut select = reader.prepare_cached(match range.direction {
+        Direction::Forward => &FORWARD,
+        Direction::Backward => &BACKWARD,
+    })?;
     let upto = range.upto.map_or(head, column);
     let mut rows = select.query(params![id, column(range.after), upto])?;
     let mut page = PageBuilder::new(size(head), &range);
@@ -39,14 +46,17 @@ pub(crate) fn load(reader: &Connection, session: SessionId, range: Range) -> Res
     Ok(page.done())
 }
 
-/// The row of a session, and the end of its log: of a damaged row, what the events say.
-fn place(reader: &Connection, session: SessionId) -> rusqlite::Result<Option<(i64, i64)>> {
-    let mut select = reader.prepare_cached(&format!(
+static PLACE: LazyLock<String> = LazyLock::new(|| {
+    format!(
         "SELECT id, iif({}, head, (SELECT coalesce(max(seq), 0) FROM event WHERE session_id = id))
          FROM session WHERE uid = ?1 AND {}",
-        row_sum::placed(),
-        row_sum::live()
-    ))?;
+        *PLACED, *LIVE
+    )
+});
+
+/// The row of a session, and the end of its log: of a damaged row, what the events say.
+fn place(reader: &Connection, session: SessionId) -> rusqlite::Result<Option<(i64, i64)>> {
+    let mut select = reader.prepare_cached(&PLACE)?;
     let found = select.query_row([uid(session)], |row| Ok((row.get(0)?, row.get(1)?)));
     found.optional()
 }
@@ -97,13 +107,15 @@ pub(crate) fn readable(reader: &Connection, session: SessionId) -> Result<(), Er
     }
 }
 
+static ROW: LazyLock<String> = LazyLock::new(|| {
+    format!(
+        "SELECT uid, epoch, head, {WHOLE}, summary, {} FROM session WHERE uid = ?1 AND {} AND {LISTED}",
+        *PLACED, *LIVE
+    )
+});
+
 pub(crate) fn row(reader: &Connection, session: SessionId) -> Result<Option<Row>, Error> {
-    let mut select = reader.prepare_cached(&format!(
-        "SELECT uid, epoch, head, {WHOLE}, summary, {} FROM session
-         WHERE uid = ?1 AND {} AND {LISTED}",
-        row_sum::placed(),
-        row_sum::live()
-    ))?;
+    let mut select = reader.prepare_cached(&ROW)?;
     let found = match select.query_row([uid(session)], list_row).optional() {
         Err(error) if salvage::is_damaged_page(&error) => return Err(StoreError::Aside(session).into()),
         found => found?,
@@ -141,15 +153,17 @@ fn list_sql(filter: &Filter, which: &str) -> String {
             format!("{key} {direction}, "),
         ),
     };
-    let (placed, live) = (row_sum::placed(), row_sum::live());
+    let (placed, live) = (&*PLACED, &*LIVE);
+    // SQLite computes an expression again at each of its places, so the two sums are columns of their own.
+    let whole = format!("({WHOLE} AND {placed})");
     format!(
-        "SELECT uid, epoch, head, {WHOLE} AND {placed} AS whole, summary, {placed} FROM session
+        "SELECT uid, epoch, head, {WHOLE}, summary, {placed} FROM session
 WHERE {place} AND {live} AND {LISTED}{which}
-  AND (?1 OR closed = 0 OR NOT whole)
+  AND (?1 OR closed = 0 OR NOT {whole})
   AND (?2 = '[]' OR EXISTS (SELECT 1 FROM json_each(?2) AS want
        WHERE state = want.value OR substr(state, 1, length(want.value) + 1) = want.value || '('))
   AND {carries}
-  AND (NOT ?4 OR resumable = 1 OR wake_at_ms IS NOT NULL OR NOT whole)
+  AND (NOT ?4 OR resumable = 1 OR wake_at_ms IS NOT NULL OR NOT {whole})
   AND (?5 = '' OR agentd_has(?5, summary))
 ORDER BY {order}uid {direction} LIMIT ?6"
     )
@@ -203,7 +217,7 @@ fn page_of(reader: &Connection, filter: &Filter, which: &str) -> Result<Vec<Row>
 }
 
 fn resolve_sql(which: &str) -> String {
-    let live = row_sum::live();
+    let live = &*LIVE;
     format!(
         "SELECT uid, name, CASE WHEN name = ?1 THEN 1 ELSE 0 END AS rank FROM session
 WHERE {live} AND {LISTED}{which}
@@ -227,7 +241,7 @@ pub(crate) fn resolve(
     if let Some(id) = hex.as_deref().filter(|hex| hex.len() == ID_DIGITS) {
         let sql = format!(
             "SELECT uid, name FROM session WHERE uid = ?1 AND {} AND {LISTED} AND {}",
-            row_sum::live(),
+            *LIVE,
             carries("?2")
         );
         let mut select = reader.prepare_cached(&sql)?;

@@ -6,6 +6,7 @@ use agentd_store::cell_sum::{SESSION_HEAD, SESSION_OWN};
 use rusqlite::Connection;
 use rusqlite::functions::{Context, FunctionFlags};
 use rusqlite::types::ValueRef;
+use std::sync::LazyLock;
 
 /// SQL that checks whether a row matches its checksum; the columns are those of
 /// [`RowColumns`](agentd_store::backend::RowColumns).
@@ -104,14 +105,12 @@ pub(crate) fn kept(of: &Summed, set: &[(&str, &str)]) -> String {
 }
 
 /// SQL that checks what places a session and its log: without it, the session is set aside.
-pub(crate) fn placed() -> String {
-    format!("({} AND {})", whole(&SESSION_OWN), whole(&SESSION_HEAD))
-}
+pub(crate) static PLACED: LazyLock<String> =
+    LazyLock::new(|| format!("({} AND {})", whole(&SESSION_OWN), whole(&SESSION_HEAD)));
 
 /// SQL that checks whether a session exists: a damaged row is no proof that it was deleted.
-pub(crate) fn live() -> String {
-    format!("(deleted_ms IS NULL OR NOT {})", whole(&SESSION_OWN))
-}
+pub(crate) static LIVE: LazyLock<String> =
+    LazyLock::new(|| format!("(deleted_ms IS NULL OR NOT {})", whole(&SESSION_OWN)));
 
 #[cfg(test)]
 mod tests;

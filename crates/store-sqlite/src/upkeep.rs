@@ -31,7 +31,7 @@ enum Purged {
 
 pub(crate) fn delete(writer: &Connection, session: SessionId, now: Timestamp) -> rusqlite::Result<bool> {
     let set = [("epoch", "session.epoch + 1"), ("deleted_ms", "?2")];
-    let (sum, live) = (row_sum::sum(&SESSION_OWN, &set), row_sum::live());
+    let (sum, live) = (row_sum::sum(&SESSION_OWN, &set), &*row_sum::LIVE);
     let mut update = writer.prepare_cached(&format!(
         "UPDATE session SET deleted_ms = ?2, epoch = epoch + 1, owner = NULL, own_sum = {sum} WHERE uid = ?1 AND {live}"
     ))?;
@@ -55,7 +55,7 @@ static NEXT: LazyLock<String> = LazyLock::new(|| {
         "SELECT id, uid FROM session
 WHERE (deleted_ms < ?1 OR (deleted_ms IS NULL AND NOT {LISTED} AND updated_ms < ?1 AND uid <> ?2))
   AND id <> coalesce((SELECT session_id FROM event ORDER BY cursor DESC LIMIT 1), 0) AND {} LIMIT 1",
-        row_sum::placed()
+        *row_sum::PLACED
     )
 });
 

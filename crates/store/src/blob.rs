@@ -1,7 +1,6 @@
 //! The names of blobs, and their sizes.
 
 use sha2::{Digest, Sha256};
-use std::fmt::Write as _;
 
 /// Blobs up to this size are stored as rows, larger ones as files.
 pub const ROW_LIMIT: usize = 256 * 1024;
@@ -15,11 +14,11 @@ pub fn name_of(bytes: &[u8]) -> String {
 /// Bytes in lower-case hex.
 #[must_use]
 pub fn digits(bytes: &[u8]) -> String {
-    let mut text = String::with_capacity(bytes.len() * 2);
-    for byte in bytes {
-        let _ = write!(text, "{byte:02x}");
-    }
-    text
+    let digit = |half: u8| char::from_digit(half.into(), 16).unwrap_or_default();
+    bytes
+        .iter()
+        .flat_map(|byte| [digit(byte >> 4), digit(byte & 15)])
+        .collect()
 }
 
 /// Whether this is a valid blob name, and thus safe as a file name.

@@ -8,6 +8,7 @@ use crate::row_sum::Column;
 use crate::values::column as number;
 use agentd_protocol::{SessionId, Timestamp};
 use sha2::{Digest as _, Sha256};
+use std::io::{self, Write as _};
 
 /// A checksum of a table.
 #[derive(Debug, PartialEq, Eq)]
@@ -125,28 +126,38 @@ pub static SUMS: [&Summed; 7] = [
     &TOKEN,
 ];
 
-/// Computes the checksum of a row, column by column.
-#[derive(Debug, Default)]
-pub struct CellSum(String);
+/// Computes the checksum of a row, column by column. Lists compute it for each of their rows, so it builds one text.
+#[derive(Debug)]
+pub struct CellSum(Vec<u8>);
+
+impl Default for CellSum {
+    fn default() -> Self {
+        // Most rows fit.
+        Self(Vec::with_capacity(256))
+    }
+}
 
 impl CellSum {
     /// Adds the next column.
     pub fn add(&mut self, column: Column<'_>) {
-        self.0.push(if self.0.is_empty() { '[' } else { ',' });
-        let text = match column {
-            Column::Null => return self.0.push_str("null"),
-            Column::Integer(number) => number.to_string(),
-            Column::Real(number) => crate::backend::digits(&number.to_be_bytes()),
-            Column::Text(bytes) => String::from_utf8_lossy(bytes).into_owned(),
-            Column::Blob(bytes) => crate::backend::digits(bytes),
+        let text = &mut self.0;
+        text.push(if text.is_empty() { b'[' } else { b',' });
+        // Writing to memory does not fail.
+        let _ = match column {
+            Column::Null => text.write_all(b"null"),
+            Column::Integer(number) => write!(text, "\"{number}\""),
+            Column::Real(number) => write!(text, "\"{:016x}\"", number.to_bits()),
+            Column::Text(bytes) => {
+                serde_json::to_writer(text, &String::from_utf8_lossy(bytes)).map_err(io::Error::from)
+            }
+            Column::Blob(bytes) => write!(text, "\"{}\"", crate::backend::digits(bytes)),
         };
-        self.0.push_str(&serde_json::Value::from(text).to_string());
     }
 
     /// The checksum as a column.
     #[must_use]
     pub fn finish(mut self) -> i64 {
-        self.0.push(']');
+        self.0.push(b']');
         let digest: [u8; 32] = Sha256::digest(self.0).into();
         digest.first_chunk().map_or(0, |bytes| i64::from_be_bytes(*bytes))
     }
@@ -260,7 +271,7 @@ mod tests {
         let mut text = CellSum::default();
         columns.iter().for_each(|column| text.add(*column));
         assert_eq!(
-            text.0,
+            String::from_utf8_lossy(&text.0),
             r#"[null,"7","3fe0000000000000","a\"b\u0001ü","01ff","07""#
         );
     }
