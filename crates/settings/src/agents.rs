@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// `[agents]`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[serde(deny_unknown_fields)]
 pub struct AgentsConfig {
     /// Names of instruction files, in the reading order within a directory.
     pub instruction_files: Vec<String>,
@@ -39,25 +39,6 @@ pub enum MapInPrompt {
     React,
     /// All.
     Always,
-}
-
-impl Default for AgentsConfig {
-    fn default() -> Self {
-        Self {
-            instruction_files: ["AGENTS.md", "CLAWDCODE.md", "ETCODE.md", "CLUDE.md", "CLAUDE.md"]
-                .map(str::to_owned)
-                .to_vec(),
-            instruction_bytes: 32_768,
-            directory: String::new(),
-            workdir: true,
-            max_children: 8,
-            max_depth: 3,
-            mentions: 20,
-            mention_bytes: 262_144,
-            map: MapInPrompt::React,
-            map_tokens: 1_024,
-        }
-    }
 }
 
 impl AgentsConfig {

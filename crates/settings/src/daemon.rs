@@ -7,23 +7,15 @@ use std::time::Duration;
 
 /// `[control]`: what clients on the control socket may do.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[serde(deny_unknown_fields)]
 pub struct ControlConfig {
     /// Whether clients on the Unix socket may answer approvals.
     pub local_approvals: bool,
 }
 
-impl Default for ControlConfig {
-    fn default() -> Self {
-        Self {
-            local_approvals: true,
-        }
-    }
-}
-
 /// `[limits]`: resource limits of clients and sessions.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[serde(deny_unknown_fields)]
 pub struct LimitsConfig {
     /// Concurrent control connections.
     pub connections: u32,
@@ -57,30 +49,9 @@ pub struct LimitsConfig {
     pub filesystem_files: u32,
 }
 
-impl Default for LimitsConfig {
-    fn default() -> Self {
-        Self {
-            connections: 1_024,
-            connections_reserved: 16,
-            max_frame_bytes: 8_388_608,
-            frames_bytes: 67_108_864,
-            answers_bytes: 536_870_912,
-            max_input_bytes: 1_048_576,
-            queue_inputs: 16,
-            sessions_hot: 2_048,
-            attach_ring: 1_024,
-            attach_ring_bytes: 4_194_304,
-            blob_bytes: 67_108_864,
-            list_rows: 200,
-            session_files: 4,
-            filesystem_files: 32,
-        }
-    }
-}
-
 /// `[log]`: the side files of the daemon.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[serde(deny_unknown_fields)]
 pub struct LogConfig {
     /// A tracing filter: `info`, `debug`, `info,agentd_store=debug`.
     pub level: String,
@@ -96,22 +67,9 @@ pub struct LogConfig {
     pub audit_files: u32,
 }
 
-impl Default for LogConfig {
-    fn default() -> Self {
-        Self {
-            level: "info".to_owned(),
-            max_bytes: 10_485_760,
-            files: 5,
-            trace: false,
-            audit: true,
-            audit_files: 0,
-        }
-    }
-}
-
 /// `[node]`: this daemon's identity, paths and timing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[serde(deny_unknown_fields)]
 pub struct NodeConfig {
     /// The name of this node; empty: the host's name.
     pub name: String,
@@ -152,22 +110,5 @@ impl NodeConfig {
     pub(crate) fn bad_shared_path(&self) -> Option<&str> {
         let mut paths = self.shared_paths.iter().map(String::as_str);
         paths.find(|path| !is_plain_path(path))
-    }
-}
-
-impl Default for NodeConfig {
-    fn default() -> Self {
-        Self {
-            name: String::new(),
-            data_dir: String::new(),
-            socket: String::new(),
-            idle_passivate: Duration::from_secs(60),
-            wake_per_second: 400,
-            drain_timeout: Duration::from_secs(30),
-            ttl: Duration::from_secs(10),
-            address: String::new(),
-            shared_paths: Vec::new(),
-            labels: Labels::new(),
-        }
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 /// `[fleet]`: requests of other nodes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[serde(deny_unknown_fields)]
 pub struct FleetConfig {
     /// How far the time of a request may be from the clock of this node.
     #[serde(with = "crate::duration::plain")]
@@ -17,19 +17,9 @@ pub struct FleetConfig {
     pub local_users: LocalUsers,
 }
 
-impl Default for FleetConfig {
-    fn default() -> Self {
-        Self {
-            clock_window: Duration::from_secs(30),
-            remembered_requests: 500_000,
-            local_users: LocalUsers::default(),
-        }
-    }
-}
-
 /// What local users of other nodes may do here.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[serde(deny_unknown_fields)]
 pub struct LocalUsers {
     /// Their scopes, of `read`, `steer`, `approve` and `import`.
     pub scopes: Vec<String>,
@@ -37,16 +27,6 @@ pub struct LocalUsers {
     pub mode: PermissionMode,
     /// Directories in and below which their sessions may work, in addition to `node.shared_paths`.
     pub dirs: Vec<String>,
-}
-
-impl Default for LocalUsers {
-    fn default() -> Self {
-        Self {
-            scopes: ["read", "steer", "approve"].map(str::to_owned).to_vec(),
-            mode: PermissionMode::AcceptEdits,
-            dirs: Vec::new(),
-        }
-    }
 }
 
 /// The scopes that local users of other nodes can have: those of sessions, and none of the daemon.

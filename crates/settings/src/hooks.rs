@@ -13,7 +13,7 @@ const LONGEST: Duration = Duration::from_secs(600);
 
 /// `[hooks]`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[serde(deny_unknown_fields)]
 pub struct HooksConfig {
     /// Concurrent hooks of one session.
     pub max_concurrent: u32,
@@ -21,16 +21,6 @@ pub struct HooksConfig {
     pub stop_rounds: u32,
     /// The hooks, in the order in which they run.
     pub run: Vec<HookConfig>,
-}
-
-impl Default for HooksConfig {
-    fn default() -> Self {
-        Self {
-            max_concurrent: 5,
-            stop_rounds: 2,
-            run: Vec::new(),
-        }
-    }
 }
 
 /// How often the hooks before a call run until each has seen the final input. After that, the call is denied.
@@ -224,15 +214,21 @@ impl HooksConfig {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::layer::settings_with;
+    use toml::Table;
+    use toml::de::DeTable;
 
     fn read(text: &str) -> Result<HooksConfig, String> {
-        toml::from_str(text).map_err(|error: toml::de::Error| error.message().to_owned())
+        let settings = DeTable::parse(text).and_then(|layer| settings_with(&layer));
+        settings
+            .map(|settings| settings.hooks)
+            .map_err(|error| error.message().to_owned())
     }
 
     #[test]
     fn i7_a_hook_before_a_call_denies_when_it_fails_unless_the_operator_says_otherwise() {
         let config = read(
-            r#"run = [
+            r#"hooks.run = [
                 { name = "a", event = "PreToolUse", command = ["/bin/a"] },
                 { name = "b", event = "PreToolUse", command = ["/bin/b"], on_failure = "ignore", on_timeout = "ask" },
                 { name = "c", event = "PostToolUse", tools = ["Bash"], command = ["/bin/c"], timeout = "2s" },
@@ -251,7 +247,8 @@ mod tests {
         assert_eq!(config.heard(), [HookEvent::PreToolUse, HookEvent::PostToolUse]);
         assert!(config.run[2].hears(HookEvent::PostToolUse, "Bash"));
         assert!(!config.run[2].hears(HookEvent::PostToolUse, "Read"));
-        let written = toml::to_string(&config).unwrap();
+        let written = toml::Value::try_from(&config).unwrap();
+        let written = Table::from_iter([("hooks".to_owned(), written)]).to_string();
         assert_eq!(read(&written), Ok(config));
     }
 
@@ -271,12 +268,13 @@ mod tests {
             r#"{ name = "a", event = "PreToolUse", command = ["/a"], may_allow = true }"#,
             r#"{ name = "a", event = "PreToolUse", command = ["/a"] }, { name = "a", event = "PreToolUse", command = ["/a"] }"#,
         ] {
-            let config = read(&format!("run = [{bad}]")).unwrap();
+            let config = read(&format!("hooks.run = [{bad}]")).unwrap();
             assert!(config.problem().is_some(), "{bad}");
         }
-        assert!(read(r#"run = [{ name = "a", event = "Midnight", command = ["/a"] }]"#).is_err());
+        assert!(read(r#"hooks.run = [{ name = "a", event = "Midnight", command = ["/a"] }]"#).is_err());
         assert!(
-            read(r#"run = [{ name = "a", event = "PreToolUse", command = ["/a"], tool = "Bash" }]"#).is_err()
+            read(r#"hooks.run = [{ name = "a", event = "PreToolUse", command = ["/a"], tool = "Bash" }]"#)
+                .is_err()
         );
     }
 

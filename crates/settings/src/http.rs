@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// `[http]`: where the HTTP API listens, and its limits.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[serde(deny_unknown_fields)]
 pub struct HttpConfig {
     /// `ADDRESS:PORT`, or `off`.
     pub listen: String,
@@ -46,33 +46,6 @@ pub struct HttpConfig {
     pub sign_in_ms: u64,
     /// How long a client may take nothing while there is something for it.
     pub stall_ms: u64,
-}
-
-impl Default for HttpConfig {
-    fn default() -> Self {
-        Self {
-            listen: "127.0.0.1:7433".to_owned(),
-            behind_proxy: false,
-            tls: TlsFiles::default(),
-            hosts: Vec::new(),
-            origins: Vec::new(),
-            connections: 1_024,
-            connections_known: 256,
-            grace_ms: 1_000,
-            streams_per_token: 256,
-            sessions_per_stream: 64,
-            requests_per_second: 200,
-            keys_per_token: 1_000,
-            key_seconds: 86_400,
-            key_wait_ms: 30_000,
-            max_body_bytes: 8_388_608,
-            header_ms: 15_000,
-            body_ms: 30_000,
-            body_wait_ms: 10_000,
-            sign_in_ms: 5_000,
-            stall_ms: 30_000,
-        }
-    }
 }
 
 /// The files for TLS, in PEM format. The certificate and the key: both or none.

@@ -17,7 +17,7 @@ pub enum Indexing {
 
 /// `[index]`: the index behind SemanticSearch.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[serde(deny_unknown_fields)]
 pub struct IndexConfig {
     /// When working directories are indexed.
     pub enabled: Indexing,
@@ -41,26 +41,9 @@ pub struct IndexConfig {
     pub embedding: EmbeddingConfig,
 }
 
-impl Default for IndexConfig {
-    fn default() -> Self {
-        Self {
-            enabled: Indexing::Auto,
-            max_files: 50_000,
-            max_file_bytes: 2_000_000,
-            max_bytes: 1_000_000_000,
-            max_index_bytes: 2_000_000_000,
-            keep: 32,
-            share: 50,
-            refresh_ms: 10_000,
-            wait_ms: 10_000,
-            embedding: EmbeddingConfig::default(),
-        }
-    }
-}
-
 /// `[index.embedding]`: the source of text vectors. Without a provider there are none.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[serde(deny_unknown_fields)]
 pub struct EmbeddingConfig {
     /// The name of a provider; empty: full-text search only.
     pub provider: String,
@@ -72,18 +55,6 @@ pub struct EmbeddingConfig {
     pub timeout_ms: u64,
     /// Attempts after the first.
     pub retries: u32,
-}
-
-impl Default for EmbeddingConfig {
-    fn default() -> Self {
-        Self {
-            provider: String::new(),
-            model: String::new(),
-            batch: 32,
-            timeout_ms: 30_000,
-            retries: 3,
-        }
-    }
 }
 
 #[cfg(test)]

@@ -1,12 +1,14 @@
 //! One layer of the configuration, split into leaves that know where they were set.
 
+use crate::defaults::SHIPPED;
 use crate::error::Problem;
 use crate::origin::Origin;
 use crate::settings::Settings;
 use crate::suggest::nearest;
 use agentd_protocol::without_types;
-use toml::de::{DeTable, DeValue};
-use toml::{Table, Value};
+use serde::Deserialize as _;
+use toml::de::{DeTable, DeValue, Deserializer};
+use toml::{Spanned, Table, Value};
 
 /// One key with its value.
 #[derive(Debug)]
@@ -44,6 +46,28 @@ fn is_leaf_table(path: &[String]) -> bool {
     matches!(path, [section, key] if section == "sandbox" && key == "network")
 }
 
+/// The settings if this were the only layer above the defaults. Errors point into its text.
+pub(crate) fn settings_with(layer: &Spanned<DeTable<'_>>) -> Result<Settings, toml::de::Error> {
+    let mut whole = DeTable::parse(SHIPPED)?.into_inner();
+    lay_over(&mut whole, layer.get_ref());
+    Settings::deserialize(Deserializer::from(Spanned::new(layer.span(), whole)))
+}
+
+/// Sets the keys of `top` in `table`. What both have gets its place from `top`.
+fn lay_over<'t>(table: &mut DeTable<'t>, top: &DeTable<'t>) {
+    for (key, node) in top {
+        let below = table.remove(key).map(Spanned::into_inner);
+        let value = match (below, node.get_ref()) {
+            (Some(DeValue::Table(mut inner)), DeValue::Table(top)) => {
+                lay_over(&mut inner, top);
+                DeValue::Table(inner)
+            }
+            (_, value) => value.clone(),
+        };
+        table.insert(key.clone(), Spanned::new(node.span(), value));
+    }
+}
+
 /// The leaves of a TOML text. `at` returns the origin of a line.
 pub(crate) fn from_text(text: &str, at: &dyn Fn(usize) -> Origin) -> Result<Vec<Leaf>, Problem> {
     let ends: Vec<usize> = text.match_indices('\n').map(|(end, _)| end).collect();
@@ -54,7 +78,7 @@ pub(crate) fn from_text(text: &str, at: &dyn Fn(usize) -> Origin) -> Result<Vec<
         what: format!("invalid TOML: {}", error.message()),
         fix: "fix this line".to_owned(),
     })?;
-    if let Err(error) = toml::from_str::<Settings>(text) {
+    if let Err(error) = settings_with(&spanned) {
         let offset = error.span().map_or(0, |span| span.start);
         let mut path = Vec::new();
         find(spanned.get_ref(), offset, &mut path);
@@ -122,36 +146,14 @@ fn find(table: &DeTable<'_>, offset: usize, path: &mut Vec<String>) -> bool {
 }
 
 /// A single value from outside a file: parsed as TOML if that has the right type, else a string.
-pub(crate) fn from_value(path: Vec<String>, raw: &str, origin: Origin) -> Result<Leaf, Problem> {
-    let parsed = toml::from_str::<Table>(&format!("value = {raw}"))
-        .ok()
-        .filter(|table| table.len() == 1);
-    let candidates = parsed.and_then(|mut table| table.remove("value")).into_iter();
-    let mut first = None;
-    for value in candidates.chain([Value::String(raw.to_owned())]) {
-        match nest(&path, value.clone()).try_into::<Settings>() {
-            Ok(_) => {
-                let elements = value
-                    .as_array()
-                    .map(|array| array.iter().map(|_| origin.clone()).collect());
-                return Ok(Leaf {
-                    path,
-                    value,
-                    origin,
-                    elements: elements.unwrap_or_default(),
-                });
-            }
-            Err(error) => first = first.or(Some(error.message().to_owned())),
-        }
+pub(crate) fn from_value(path: &[String], raw: &str, origin: &Origin) -> Result<Vec<Leaf>, Problem> {
+    let read = |value: &str| from_text(&format!("{} = {value}", dotted(path)), &|_| origin.clone());
+    let quoted = Value::String(raw.to_owned()).to_string();
+    let is_value = toml::from_str::<Table>(&format!("value = {raw}")).is_ok_and(|table| table.len() == 1);
+    if !is_value {
+        return read(&quoted);
     }
-    Err(explain(&first.unwrap_or_default(), &path, Some(origin)))
-}
-
-fn nest(path: &[String], value: Value) -> Table {
-    let nested = path.iter().skip(1).rev().fold(value, |inner, part| {
-        Value::Table(Table::from_iter([(part.clone(), inner)]))
-    });
-    Table::from_iter(path.first().map(|part| (part.clone(), nested)))
+    read(raw).or_else(|problem| read(&quoted).map_err(|_| problem))
 }
 
 /// Rewrites serde's message in our terms, with a remedy.

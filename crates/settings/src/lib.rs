@@ -7,9 +7,9 @@
 //! Flow: `Sources` -> `load` -> layers merged key by key -> checked -> `Loaded{settings, origins}`.
 
 mod agents;
-mod builtin;
 mod check;
 mod daemon;
+mod defaults;
 mod duration;
 mod error;
 mod fleet;
@@ -42,6 +42,7 @@ mod workspace;
 pub use agentd_protocol::ToolProtocol;
 pub use agents::{AgentsConfig, MapInPrompt};
 pub use daemon::{ControlConfig, LimitsConfig, LogConfig, NodeConfig};
+pub use defaults::SHIPPED;
 pub use error::{Problem, SettingsError};
 pub use fleet::{FleetConfig, LocalUsers};
 pub use hooks::{HOOK_ROUNDS, HookConfig, HookFallback, HooksConfig};
@@ -62,7 +63,7 @@ pub use session::{
     BudgetConfig, ContextConfig, LoopConfig, PermissionConfig, SessionBudget, Shape, ToolsConfig,
 };
 pub use session_limits::{AboveCeiling, CLIENT, LimitOverrides};
-pub use settings::{SHIPPED, Settings};
+pub use settings::Settings;
 pub use side_calls::SideCallsConfig;
 pub use store::{StoreConfig, StoreKind};
 pub use view::{Shown, mask_url};

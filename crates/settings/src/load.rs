@@ -1,11 +1,12 @@
 //! Merges all layers key by key.
 
 use crate::check::check;
+use crate::defaults::SHIPPED;
 use crate::error::{Problem, SettingsError};
 use crate::layer::{Leaf, dotted, from_text, from_value};
 use crate::origin::Origin;
 use crate::preset;
-use crate::settings::{SHIPPED, Settings};
+use crate::settings::Settings;
 use agentd_protocol::without_types;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::ErrorKind;
@@ -92,19 +93,16 @@ pub fn load(sources: &Sources) -> Result<Loaded, SettingsError> {
     }
     let environment = sources.environment.iter().filter_map(|(name, raw)| {
         let rest = name.strip_prefix("AGENTD_").filter(|rest| rest.contains("__"))?;
-        let path = rest.split("__").map(str::to_lowercase).collect();
-        Some(from_value(path, raw, Origin::Environment(name.clone())))
+        let path: Vec<String> = rest.split("__").map(str::to_lowercase).collect();
+        Some(from_value(&path, raw, &Origin::Environment(name.clone())))
     });
     let flags = sources.flags.iter().map(|(key, raw)| {
-        from_value(
-            key.split('.').map(str::to_owned).collect(),
-            raw,
-            Origin::Flag(key.clone()),
-        )
+        let path: Vec<String> = key.split('.').map(str::to_owned).collect();
+        from_value(&path, raw, &Origin::Flag(key.clone()))
     });
-    for leaf in environment.chain(flags) {
-        match leaf {
-            Ok(leaf) => layers.push(vec![leaf]),
+    for leaves in environment.chain(flags) {
+        match leaves {
+            Ok(leaves) => layers.push(leaves),
             Err(problem) => problems.push(problem),
         }
     }

@@ -15,7 +15,7 @@ const LONGEST: Duration = Duration::from_secs(86_400);
 
 /// `[mcp]`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[serde(deny_unknown_fields)]
 pub struct McpConfig {
     /// How long the start of a session waits for servers that are starting.
     #[serde(with = "duration::plain")]
@@ -23,17 +23,8 @@ pub struct McpConfig {
     /// Concurrent servers over all working directories.
     pub max_running: u32,
     /// `[mcp.servers.*]`.
+    #[serde(default)]
     pub servers: BTreeMap<String, McpServer>,
-}
-
-impl Default for McpConfig {
-    fn default() -> Self {
-        Self {
-            ready_within: Duration::from_secs(15),
-            max_running: 64,
-            servers: BTreeMap::new(),
-        }
-    }
 }
 
 /// Which sessions share a running server.
@@ -232,10 +223,13 @@ impl McpConfig {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::layer::settings_with;
+    use toml::de::DeTable;
 
     fn problem(server: &str) -> Option<String> {
-        let config: McpConfig = toml::from_str(&format!("[servers.a]\n{server}")).unwrap();
-        config.problem().map(|(key, ..)| key)
+        let text = format!("[mcp.servers.a]\n{server}");
+        let settings = settings_with(&DeTable::parse(&text).unwrap()).unwrap();
+        settings.mcp.problem().map(|(key, ..)| key)
     }
 
     #[test]

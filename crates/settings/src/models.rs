@@ -11,18 +11,10 @@ fn is_default<T: Default + PartialEq>(value: &T) -> bool {
 
 /// `[model]`: the model of a session that names none.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[serde(deny_unknown_fields)]
 pub struct ModelChoice {
     /// A name under `[models]`, or `auto`.
     pub default: String,
-}
-
-impl Default for ModelChoice {
-    fn default() -> Self {
-        Self {
-            default: "auto".to_owned(),
-        }
-    }
 }
 
 /// The protocol a provider speaks.
@@ -308,7 +300,7 @@ impl Default for ModelConfig {
 
 /// `[scheduler]`: the order of sessions that want the same provider.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[serde(deny_unknown_fields)]
 pub struct SchedulerConfig {
     /// The label whose values share a provider by weight; empty: all sessions are one group.
     pub share_by: String,
@@ -335,27 +327,9 @@ pub struct SchedulerConfig {
     pub max_waiting: u32,
 }
 
-impl Default for SchedulerConfig {
-    fn default() -> Self {
-        Self {
-            share_by: "team".to_owned(),
-            weights: BTreeMap::new(),
-            lane_by: "lane".to_owned(),
-            circuit_failures: 5,
-            circuit_ms: 1_000,
-            circuit_cap_ms: 60_000,
-            cooldown_ms: 60_000,
-            cooldown_cap_ms: 3_600_000,
-            quota_cooldown_ms: 18_000_000,
-            quota_cooldown_cap_ms: 86_400_000,
-            max_waiting: 65_536,
-        }
-    }
-}
-
 /// `[retry]`: how often a failed model call is retried, and the deadlines of one attempt.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[serde(deny_unknown_fields)]
 pub struct RetryConfig {
     /// Attempts after the first.
     pub max_retries: u32,
@@ -377,21 +351,4 @@ pub struct RetryConfig {
     pub total_ms: u64,
     /// How often agentd checks key files for changes; 0: only at a reload.
     pub key_files_ms: u64,
-}
-
-impl Default for RetryConfig {
-    fn default() -> Self {
-        Self {
-            max_retries: 5,
-            max_omissions: 12,
-            base_ms: 1_000,
-            cap_ms: 30_000,
-            park_ms: 86_400_000,
-            connect_ms: 10_000,
-            first_byte_ms: 120_000,
-            idle_ms: 60_000,
-            total_ms: 1_800_000,
-            key_files_ms: 5_000,
-        }
-    }
 }

@@ -76,7 +76,7 @@ impl Network {
 
 /// `[sandbox]`: how commands are confined.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[serde(deny_unknown_fields)]
 pub struct SandboxConfig {
     /// The level to use.
     pub level: SandboxChoice,
@@ -106,26 +106,6 @@ pub struct SandboxConfig {
     /// no search, commands read all objects.
     #[serde(with = "crate::duration::plain")]
     pub history_limit: Duration,
-}
-
-impl Default for SandboxConfig {
-    fn default() -> Self {
-        Self {
-            level: SandboxChoice::Auto,
-            require: SandboxLevel::Confined,
-            network: Network::None,
-            max_processes: 1_024,
-            max_memory_bytes: 0,
-            max_file_bytes: 16 << 30,
-            max_new_files: 250_000,
-            max_new_bytes: 0,
-            min_free_bytes: 1 << 30,
-            read: Vec::new(),
-            env: Vec::new(),
-            keep_git: true,
-            history_limit: Duration::from_secs(10),
-        }
-    }
 }
 
 #[cfg(test)]

@@ -3,14 +3,14 @@
 use crate::rules::RuleConfig;
 use crate::web::WebConfig;
 use crate::webhook::{OnExpiry, WebhookConfig};
-use agentd_protected::{BadException, DEFAULT_EXCEPTIONS, ProtectedPaths};
+use agentd_protected::{BadException, ProtectedPaths};
 use agentd_protocol::{Budget, OnDeny, OnLimit, PermissionMode, Preset};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
 /// `[loop]`: how long a turn continues, and when it stops.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[serde(deny_unknown_fields)]
 pub struct LoopConfig {
     /// A named set of settings, below every value that is set explicitly.
     pub preset: Preset,
@@ -44,36 +44,6 @@ pub struct LoopConfig {
     pub plan_changes: u32,
 }
 
-impl Default for LoopConfig {
-    fn default() -> Self {
-        Self {
-            preset: Preset::Default,
-            max_turns: -1,
-            turn_cap: 100,
-            on_limit: OnLimit::Ask,
-            incomplete_intent_retries: 2,
-            intent_patterns: [
-                r"：\s*$",
-                r":\s*$",
-                r"\.\.\.\s*$",
-                "让我(先|来|开始|查看|检查|修复)",
-                "(?i)let me (first|start|check|look|fix)",
-            ]
-            .map(str::to_owned)
-            .to_vec(),
-            max_parallel_tools: 8,
-            failing_steps: 3,
-            repeated_calls: 3,
-            longest_cycle: 4,
-            stutter_guard: true,
-            planning: false,
-            intent_gate: false,
-            plan_steps: 12,
-            plan_changes: 2,
-        }
-    }
-}
-
 /// Which parts of a long result remain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -87,7 +57,7 @@ pub enum Shape {
 
 /// `[tools]`: limits of tool calls.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[serde(deny_unknown_fields)]
 pub struct ToolsConfig {
     /// Tools that sessions have in addition to the usual ones.
     pub more: Vec<String>,
@@ -134,36 +104,9 @@ pub struct ToolsConfig {
     pub search: bool,
 }
 
-impl Default for ToolsConfig {
-    fn default() -> Self {
-        Self {
-            more: Vec::new(),
-            max_lines: 2_000,
-            max_bytes: 51_200,
-            bash_max_bytes: 16_384,
-            shape: Shape::HeadTail,
-            max_file_bytes: 1_000_000,
-            max_image_bytes: 3_000_000,
-            max_image_side: 8_000,
-            bash_timeout_ms: 120_000,
-            bash_timeout_max_ms: 600_000,
-            bash_yield_ms: 0,
-            max_running: 64,
-            max_jobs: 8,
-            spill_bytes: 4_194_304,
-            repo_map_tokens: 4_096,
-            max_watched: 20_000,
-            web: WebConfig::default(),
-            operator_directory: None,
-            project_skills: true,
-            search: true,
-        }
-    }
-}
-
 /// `[context]`: which parts of a long conversation are sent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[serde(deny_unknown_fields)]
 pub struct ContextConfig {
     /// Compact at this share of the model's window.
     pub compact_at: f64,
@@ -185,25 +128,9 @@ pub struct ContextConfig {
     pub count_timeout_ms: u64,
 }
 
-impl Default for ContextConfig {
-    fn default() -> Self {
-        Self {
-            compact_at: 0.8,
-            keep_recent_tokens: 20_000,
-            reserve_tokens: 16_384,
-            max_messages: 0,
-            prune_protect_tokens: 40_000,
-            prune_min_tokens: 20_000,
-            summary_timeout_ms: 120_000,
-            count_margin: 0.1,
-            count_timeout_ms: 3_000,
-        }
-    }
-}
-
 /// `[permission]`: the modes, rules and approvals.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[serde(deny_unknown_fields)]
 pub struct PermissionConfig {
     /// The mode of a session that names none.
     pub mode: PermissionMode,
@@ -227,23 +154,6 @@ pub struct PermissionConfig {
     /// How long a headless run waits for a client that may decide; `None`: forever.
     #[serde(with = "crate::duration::or_never")]
     pub unattended_timeout: Option<Duration>,
-}
-
-impl Default for PermissionConfig {
-    fn default() -> Self {
-        Self {
-            mode: PermissionMode::Default,
-            rules: Vec::new(),
-            builtin: crate::builtin::rules(),
-            unprotected: DEFAULT_EXCEPTIONS.iter().map(ToString::to_string).collect(),
-            on_deny: OnDeny::Continue,
-            ask_timeout: None,
-            on_expiry: OnExpiry::Deny,
-            escalate_to: Vec::new(),
-            webhook: WebhookConfig::default(),
-            unattended_timeout: Some(Duration::ZERO),
-        }
-    }
 }
 
 impl PermissionConfig {

@@ -7,7 +7,7 @@ pub(crate) const OWN: &str = "session";
 
 /// `[side_calls]`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[serde(deny_unknown_fields)]
 pub struct SideCallsConfig {
     /// A name under `[models]`, `session` for the session's own model, empty for none.
     pub model: String,
@@ -23,18 +23,4 @@ pub struct SideCallsConfig {
     pub max_tokens: u32,
     /// Time limit of one side call.
     pub timeout_ms: u64,
-}
-
-impl Default for SideCallsConfig {
-    fn default() -> Self {
-        Self {
-            model: String::new(),
-            titles: true,
-            summaries: false,
-            intents: true,
-            intent_below: 0.8,
-            max_tokens: 2_048,
-            timeout_ms: 20_000,
-        }
-    }
 }

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// `[store]`: where sessions are stored.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[serde(deny_unknown_fields)]
 pub struct StoreConfig {
     /// `sqlite:PATH`, `memory:` or `postgres://…`.
     pub url: String,
@@ -14,17 +14,6 @@ pub struct StoreConfig {
     pub password_file: String,
     /// Mirror each session into one JSONL file of this directory; empty: no mirror.
     pub jsonl_dir: String,
-}
-
-impl Default for StoreConfig {
-    fn default() -> Self {
-        Self {
-            url: "sqlite:agentd.db".to_owned(),
-            password_env: String::new(),
-            password_file: String::new(),
-            jsonl_dir: String::new(),
-        }
-    }
 }
 
 impl StoreConfig {

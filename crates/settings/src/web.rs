@@ -6,7 +6,7 @@ use std::net::{IpAddr, SocketAddr};
 
 /// `[tools.web]`: limits of WebFetch.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[serde(deny_unknown_fields)]
 pub struct WebConfig {
     /// Whether agents have the tool.
     pub enabled: bool,
@@ -16,17 +16,6 @@ pub struct WebConfig {
     pub timeout_ms: u64,
     /// Non-public hosts, addresses and networks that WebFetch may reach, with `:PORT` for ports other than 80 and 443.
     pub allow_private: Vec<String>,
-}
-
-impl Default for WebConfig {
-    fn default() -> Self {
-        Self {
-            enabled: true,
-            max_bytes: 5_242_880,
-            timeout_ms: 30_000,
-            allow_private: Vec::new(),
-        }
-    }
 }
 
 impl WebConfig {

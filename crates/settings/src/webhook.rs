@@ -17,7 +17,7 @@ pub enum OnExpiry {
 
 /// `[permission.webhook]`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[serde(deny_unknown_fields)]
 pub struct WebhookConfig {
     /// The address that receives each question; empty: none.
     pub url: String,
@@ -27,17 +27,6 @@ pub struct WebhookConfig {
     pub timeout_ms: u64,
     /// Attempts after the first.
     pub retries: u32,
-}
-
-impl Default for WebhookConfig {
-    fn default() -> Self {
-        Self {
-            url: String::new(),
-            secret_env: String::new(),
-            timeout_ms: 5_000,
-            retries: 5,
-        }
-    }
 }
 
 /// Whether this address can receive posts: http or https, a host, and no user.

@@ -22,7 +22,7 @@ pub enum Checkpointing {
 
 /// `[workspace]`: where sessions work, and when their files are recorded.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[serde(deny_unknown_fields)]
 pub struct WorkspaceConfig {
     /// The kind of a session that names none.
     pub kind: WorkspaceChoice,
@@ -77,33 +77,6 @@ pub enum Keep {
     Local,
     /// In the store as well, so that another machine can bring them back.
     Store,
-}
-
-impl Default for WorkspaceConfig {
-    fn default() -> Self {
-        Self {
-            kind: WorkspaceChoice::Auto,
-            directories: BTreeMap::new(),
-            urls: Vec::new(),
-            push: Vec::new(),
-            include: Vec::new(),
-            setup: Vec::new(),
-            setup_limit: Duration::from_secs(600),
-            setup_network: Network::None,
-            keep: Keep::Local,
-            keep_bytes: 1 << 30,
-            make_limit: Duration::from_secs(300),
-            copy_bytes: 10 << 30,
-            copy_files: 200_000,
-            keep_days: 30,
-            disk_budget: 0,
-            checkpoint: Checkpointing::Step,
-            checkpoint_file_bytes: 32 << 20,
-            checkpoint_files: 200_000,
-            checkpoint_bytes: 2 << 30,
-            author: "agentd <agentd@localhost>".to_owned(),
-        }
-    }
 }
 
 impl WorkspaceConfig {
