@@ -3,7 +3,7 @@
 use crate::answers::Answers as _;
 use crate::api::Api;
 use crate::family::open_in_tree;
-use crate::reads::chosen;
+use crate::reads::{chosen, json_len};
 use crate::sight::{Caller, Seen};
 use crate::words::cut;
 use agentd_protocol::{
@@ -271,7 +271,7 @@ fn basis(params: &DecideParams) -> Result<Option<Basis>, Fault> {
 
 /// A question that does not fit into an answer cannot be shown, so nobody can allow it.
 fn fits(question: &ApprovalQuestion, most: u64) -> Result<(), Fault> {
-    let bytes = serde_json::to_vec(question).map_or(u64::MAX, |json| json.len() as u64);
+    let bytes = json_len(question) as u64;
     if bytes.saturating_add(FRAME) <= most {
         return Ok(());
     }

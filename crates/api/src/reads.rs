@@ -9,7 +9,9 @@ use agentd_protocol::{
 };
 use agentd_settings::CLIENT;
 use agentd_store::{Filter, Row};
+use serde::Serialize;
 use std::collections::BTreeMap;
+use std::io::{self, Write};
 use tokio::sync::{Semaphore, SemaphorePermit};
 
 /// Bytes of a list answer, so that it always fits a frame; the next page continues.
@@ -82,7 +84,7 @@ impl Api {
                 if !listed(params, summary.status.state) {
                     continue;
                 }
-                bytes += serde_json::to_vec(&summary).map_or(0, |json| json.len());
+                bytes = json_len(&summary).saturating_add(bytes);
                 if bytes > LIST_BYTES && !found.is_empty() {
                     return Ok(found);
                 }
@@ -128,6 +130,25 @@ impl Api {
             .call(READ, |done| SupervisorMsg::Overlay { done })
             .await
             .map_err(fault_of)
+    }
+}
+
+/// The length of a value as JSON, without a text of it. What cannot be written counts as endless.
+pub(crate) fn json_len(value: &impl Serialize) -> usize {
+    struct Length(usize);
+    impl Write for Length {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0 += bytes.len();
+            Ok(bytes.len())
+        }
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+    let mut length = Length(0);
+    match serde_json::to_writer(&mut length, value) {
+        Ok(()) => length.0,
+        Err(_) => usize::MAX,
     }
 }
 
