@@ -1,11 +1,10 @@
 //! Slash commands in inputs that a person typed: the daemon carries some out itself and expands others to a text.
 
 use crate::api::Api;
-use crate::methods::nearest;
 use crate::prompting::reading;
 use crate::sight::Caller;
 use agentd_prompt::{command_list, command_text, slash};
-use agentd_protocol::{Block, CommandRow, Fault, PermissionMode, SessionParams, TodoStatus};
+use agentd_protocol::{Block, CommandRow, Fault, PermissionMode, SessionParams, TodoStatus, nearest};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 

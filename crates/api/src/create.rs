@@ -5,7 +5,6 @@ use crate::api::{Api, struck};
 use crate::directories::WorkDir;
 use crate::idempotency::Keyed;
 use crate::lowered::lowered;
-use crate::methods::nearest;
 use crate::offered_tools::with_depth;
 use crate::prompting::{fitting, mode_of, telling, turns_of};
 use crate::sight::Caller;
@@ -15,7 +14,7 @@ use crate::workspaces::Place;
 use agentd_fault_points as fault;
 use agentd_prompt::AgentDefinition;
 use agentd_protocol::{
-    Budget, CreateParams, Created, Fault, FaultClass, LoopLimits, SessionCreated, SessionId,
+    Budget, CreateParams, Created, Fault, FaultClass, LoopLimits, SessionCreated, SessionId, nearest,
 };
 use agentd_settings::{CLIENT, LimitOverrides};
 use agentd_tools::is_usual;

@@ -1,6 +1,6 @@
 //! The names of all methods, and the scope that each one needs.
 
-use agentd_protocol::Fault;
+use agentd_protocol::{Fault, nearest};
 use std::collections::BTreeSet;
 use std::fmt;
 
@@ -179,36 +179,6 @@ fn offer(method: &str) -> String {
     }
 }
 
-/// The known word closest to `word`, if one is close enough.
-pub(crate) fn nearest<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    let word: Vec<char> = word.chars().take(64).flat_map(char::to_lowercase).collect();
-    let far = (word.len() / 3).max(2);
-    let near = known
-        .map(|name| (distance(&word, name), name))
-        .filter(|(distance, _)| *distance <= far);
-    near.min_by_key(|(distance, _)| *distance).map(|(_, name)| name)
-}
-
-/// The edit distance: insertions, deletions and replacements.
-fn distance(a: &[char], b: &str) -> usize {
-    let b: Vec<char> = b.chars().flat_map(char::to_lowercase).collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.iter().enumerate() {
-        let mut left = i + 1;
-        let mut next = vec![left];
-        for (pair, y) in row.windows(2).zip(&b) {
-            let (diagonal, above) = match pair {
-                [diagonal, above] => (*diagonal, *above),
-                _ => continue,
-            };
-            left = (diagonal + usize::from(x != y)).min(above + 1).min(left + 1);
-            next.push(left);
-        }
-        row = next;
-    }
-    row.last().copied().unwrap_or(usize::MAX)
-}
-
 #[cfg(test)]
 mod protocol_page;
 
@@ -246,15 +216,5 @@ mod tests {
         assert_eq!(method("session.import").unwrap().0, Scope::Import);
         assert_eq!(method("session.create").unwrap().0, Scope::Steer);
         assert_eq!(Scope::Import.to_string(), "import");
-    }
-
-    #[test]
-    fn distances_count_edits() {
-        let count = |a: &str, b| distance(&a.chars().collect::<Vec<_>>(), b);
-        assert_eq!(count("read", "Read"), 0);
-        assert_eq!(count("", "abc"), 3);
-        assert_eq!(count("kitten", "sitting"), 3);
-        assert_eq!(nearest("Grpe", ["Glob", "Grep", "Ls"].into_iter()), Some("Grep"));
-        assert_eq!(nearest("Telephone", ["Glob", "Grep", "Ls"].into_iter()), None);
     }
 }

@@ -1,9 +1,8 @@
 //! The tools of a new session: those that it asks for or usually has, without those that rules deny entirely.
 
 use crate::api::{Api, READ, fault_of};
-use crate::methods::nearest;
 use agentd_actor_kit::GateMsg;
-use agentd_protocol::{CreateParams, Fault, PermissionMode, SessionCreated};
+use agentd_protocol::{CreateParams, Fault, PermissionMode, SessionCreated, nearest};
 use agentd_tools::{LoopCall, REMOTE_PREFIX, Runs, Tool, builtin, delegates};
 
 /// Longest tool name that every provider accepts.

@@ -1,7 +1,6 @@
 //! Reads the parameters of methods: a key that no type knows is an error at every depth, because a mistyped limit is no limit.
 
-use crate::methods::nearest;
-use agentd_protocol::{Fault, from_named};
+use agentd_protocol::{Fault, from_named, nearest};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;

@@ -2,7 +2,7 @@
 
 use crate::api::Api;
 use crate::dispatch::answer;
-use crate::methods::{Scope, nearest};
+use crate::methods::Scope;
 use crate::rights::checked;
 use crate::sight::Caller;
 use crate::token_words::may;
@@ -10,7 +10,7 @@ use crate::tokens::Secret;
 use crate::validate;
 use crate::words::cut;
 use agentd_protocol::{
-    CreateTokenParams, Fault, Labels, Principal, RevokeTokenParams, Timestamp, TokenRights, TokenRow,
+    CreateTokenParams, Fault, Labels, Principal, RevokeTokenParams, Timestamp, TokenRights, TokenRow, nearest,
 };
 use agentd_store::backend::MAX_TOKEN_NAME;
 use agentd_store::{MAX_TOKENS, StoreError, StoredToken};

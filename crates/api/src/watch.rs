@@ -2,12 +2,11 @@
 
 use crate::api::{Api, READ, fault_of, read_from};
 use crate::live::{Out, Push, Pushed, Stop, patiently};
-use crate::methods::nearest;
 use crate::params::read_params;
 use crate::sight::Caller;
 use agentd_actor_kit::{FeedFrame, FeedMsg, Handle, Read, StoreMsg, Viewer};
 use agentd_protocol::{
-    CaughtUp, EVENT_KINDS, Fault, Lagged, Principal, Selector, SessionId, Subscribed, WatchParams,
+    CaughtUp, EVENT_KINDS, Fault, Lagged, Principal, Selector, SessionId, Subscribed, WatchParams, nearest,
 };
 use bytes::Bytes;
 use serde_json::Value;

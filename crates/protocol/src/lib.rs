@@ -33,6 +33,7 @@ mod listing;
 mod log_tail;
 mod model_row;
 mod named;
+mod nearest;
 mod node_status;
 mod open_approval;
 mod payload_context;
@@ -101,6 +102,7 @@ pub use model_row::{
     CircuitState, CredentialHealth, CredentialStatus, LastCall, ModelStatus, RateBucket, RateKind,
 };
 pub use named::{from_named, kind_of, without_types};
+pub use nearest::nearest;
 pub use node_status::NodeStatus;
 pub use open_approval::OpenApproval;
 pub use payload_context::*;

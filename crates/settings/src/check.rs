@@ -12,10 +12,9 @@ use crate::origin::Origin;
 use crate::ranges::{BOUNDED_BY, ranges};
 use crate::settings::Settings;
 use crate::store::StoreKind;
-use crate::suggest::nearest;
 use crate::unsupported::unsupported;
 use crate::webhook::{OnExpiry, is_address};
-use agentd_protocol::label_word;
+use agentd_protocol::{label_word, nearest};
 
 /// The maximum number of regular expressions in `loop.intent_patterns`.
 const MAX_PATTERNS: usize = 64;

@@ -32,7 +32,6 @@ mod session_limits;
 mod settings;
 mod side_calls;
 mod store;
-mod suggest;
 mod unsupported;
 mod view;
 mod web;

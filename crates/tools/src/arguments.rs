@@ -2,10 +2,9 @@
 
 use crate::refusal::{Code, refuse};
 use crate::spec::ToolSpec;
-use crate::suggest::nearest;
 use crate::tool::{Spelling, Tool};
 use agentd_lenient_json::{Ending, decode};
-use agentd_protocol::ToolOutcome;
+use agentd_protocol::{ToolOutcome, nearest};
 use jsonschema::Validator;
 use jsonschema::error::{TypeKind, ValidationErrorKind};
 use serde_json::{Map, Value};

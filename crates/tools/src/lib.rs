@@ -62,7 +62,6 @@ mod similarity;
 mod skill;
 mod source_tree;
 mod spec;
-mod suggest;
 mod tag_program;
 mod task;
 mod tool;
