@@ -4,7 +4,7 @@ use crate::problem::Problem;
 use crate::query;
 use crate::routes::{Route, Verb};
 use agentd_api::check_key;
-use agentd_protocol::{Fault, kind_of};
+use agentd_protocol::{Fault, Unique, kind_of};
 use axum::extract::RawPathParams;
 use axum::http::{HeaderMap, StatusCode, header};
 use serde_json::{Map, Value, json};
@@ -89,11 +89,12 @@ pub(crate) fn read_body(headers: &HeaderMap, body: &[u8]) -> Result<Map<String, 
         return Err(Problem::with(StatusCode::UNSUPPORTED_MEDIA_TYPE, fault));
     }
     match serde_json::from_slice(body) {
-        Ok(Value::Object(params)) => Ok(params),
-        Ok(other) => {
+        Ok(Unique(Value::Object(params))) => Ok(params),
+        Ok(Unique(other)) => {
             let message = format!("the body must be a JSON object, not {}", kind_of(&other));
             Err(Fault::invalid("bad_json", message).into())
         }
+        Err(error) if error.is_data() => Err(Fault::invalid("bad_json", format!("the body: {error}")).into()),
         Err(error) => Err(Fault::invalid("bad_json", format!("the body is not JSON: {error}")).into()),
     }
 }

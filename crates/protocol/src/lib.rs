@@ -63,6 +63,7 @@ mod stamp;
 mod store_check;
 mod summary;
 mod token;
+mod unique;
 mod usage;
 mod vocabulary;
 mod workspace;
@@ -132,6 +133,7 @@ pub use token::{
     ClearToken, CreateTokenParams, LinkTokenParams, RevokeTokenParams, SignInParams, TokenCreated, TokenLink,
     TokenRights, TokenRow,
 };
+pub use unique::Unique;
 pub use usage::{Price, Usage};
 pub use vocabulary::*;
 pub use workspace::*;

@@ -4,7 +4,7 @@ use crate::codec::decode;
 use crate::error::WireError;
 use crate::handshake::Hello;
 use crate::limits::FrameLimits;
-use agentd_protocol::{from_named, kind_of};
+use agentd_protocol::{Unique, from_named, kind_of};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
@@ -43,7 +43,7 @@ struct Flat {
 
 /// A present field, null or not.
 fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
-    Value::deserialize(deserializer).map(Some)
+    Unique::deserialize(deserializer).map(|Unique(value)| Some(value))
 }
 
 /// Decodes a client's frame from a body. Ignores unknown fields.

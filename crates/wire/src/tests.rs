@@ -48,6 +48,16 @@ fn status() -> Status {
 }
 
 #[test]
+fn a_parameter_that_occurs_twice_is_refused() {
+    // {"id": 1, "method": "m", "params": {"a": {"b": 1, "b": 2}}}
+    let twice = b"\x83\xa2id\x01\xa6method\xa1m\xa6params\x81\xa1a\x82\xa1b\x01\xa1b\x02";
+    let WireError::Malformed(why) = decode_client(twice, LIMITS).unwrap_err() else {
+        panic!("another error");
+    };
+    assert!(why.contains("the key \"b\" occurs twice"), "{why}");
+}
+
+#[test]
 fn every_client_frame_survives_the_wire() {
     let big = json!({"a": [1, -1, 2.5, null, true, "x"], "b": {"c": u64::MAX}});
     for frame in [hello(), request(u64::MAX, big)] {
