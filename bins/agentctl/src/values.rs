@@ -68,10 +68,14 @@ pub(crate) fn budget(text: &str) -> Result<Budget, String> {
 
 /// Like `budget`, but `none` removes a limit, and parts that are not named keep their value.
 pub(crate) fn budget_over(mut budget: Budget, text: &str) -> Result<Budget, String> {
+    let mut seen = BTreeSet::new();
     for part in text.split(',') {
         let (key, value) = part
             .split_once('=')
             .ok_or_else(|| format!("{part:?}: expected KEY=VALUE, such as usd=2.50"))?;
+        if !seen.insert(key.trim()) {
+            return Err(format!("{text:?}: {} occurs twice; give it once", key.trim()));
+        }
         let lifted = value.trim() == "none";
         match key.trim() {
             "tokens" if lifted => budget.tokens = 0,

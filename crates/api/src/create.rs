@@ -249,8 +249,12 @@ impl Api {
 
     /// The configured name of the requested model. A model without a key is accepted: the turn reports the missing key.
     pub(crate) async fn model(&self, asked: Option<&str>) -> Result<String, Fault> {
+        if asked == Some("") {
+            let fault = Fault::invalid("unknown_model", "the model is an empty text");
+            return Err(fault.hint("name one of `agentctl models`, or `auto`"));
+        }
         let models = self.parts.view.models().await;
-        let Some(name) = asked.filter(|name| !matches!(*name, "" | "auto" | "default")) else {
+        let Some(name) = asked.filter(|name| !matches!(*name, "auto" | "default")) else {
             let default = models
                 .into_iter()
                 .find(|model| model.default)

@@ -3,11 +3,15 @@
 use crate::api::Api;
 use agentd_protocol::{Block, Fault};
 
+pub(crate) fn has_image(content: &[Block]) -> bool {
+    content.iter().any(|block| matches!(block, Block::Image { .. }))
+}
+
 impl Api {
     /// Refuses an input with images for a model of which the configuration or the list of models says that it takes none. If
     /// that is only a guess, the session warns instead.
     pub(crate) async fn takes_images(&self, model: &str, content: &[Block]) -> Result<(), Fault> {
-        if !content.iter().any(|block| matches!(block, Block::Image { .. })) {
+        if !has_image(content) {
             return Ok(());
         }
         let models = self.parts.view.models().await;

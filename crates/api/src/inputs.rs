@@ -3,6 +3,7 @@
 use crate::answers::Answers as _;
 use crate::api::Api;
 use crate::idempotency::Keyed;
+use crate::images::has_image;
 use crate::sight::{Caller, Seen};
 use crate::typed::Outcome;
 use crate::validate;
@@ -29,9 +30,13 @@ impl Api {
             Some(name) => Some(self.model(Some(&name)).await?),
             None => None,
         };
-        let own = self.row(session).await?.summary.model;
-        self.takes_images(model.as_ref().unwrap_or(&own), &params.content)
-            .await?;
+        if has_image(&params.content) {
+            let model = match &model {
+                Some(name) => name.clone(),
+                None => self.row(session).await?.summary.model,
+            };
+            self.takes_images(&model, &params.content).await?;
+        }
         let (content, notices) = if params.commands {
             match self.obeyed(who, session, params.content, key.clone()).await? {
                 Outcome::Input(content, notices) => (content, notices),

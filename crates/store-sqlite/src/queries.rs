@@ -356,3 +356,27 @@ pub(crate) fn watch(reader: &Connection, after: Option<u64>, limit: u32) -> Resu
     }
     Ok(watched.done())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::schema::open_reader;
+    use crate::tests::kit::Kit;
+    use rusqlite::StatementStatus::RePrepare;
+
+    #[tokio::test]
+    async fn a_list_is_prepared_once() {
+        let kit = Kit::sqlite();
+        kit.created(1).await;
+        let reader = open_reader(&kit.dir().join("agentd.db")).unwrap();
+        let all = Filter {
+            all: true,
+            ..Filter::default()
+        };
+        for filter in [&Filter::default(), &all, &Filter::default()] {
+            assert_eq!(list(&reader, filter).unwrap().len(), 1);
+        }
+        let select = reader.prepare_cached(&list_sql(&all, "")).unwrap();
+        assert_eq!(select.get_status(RePrepare), 0);
+    }
+}

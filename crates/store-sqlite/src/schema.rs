@@ -4,6 +4,7 @@ use crate::error::Error;
 use crate::files::LOG_LIMIT;
 use crate::{order, row_sum};
 use agentd_store::StoreError;
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 use std::path::Path;
 use std::time::Duration;
@@ -153,6 +154,7 @@ pub(crate) fn open_writer(file: &Path, max_bytes: u64) -> Result<Connection, Err
     let mut writer = Connection::open_with_flags(file, flags)?;
     writer.busy_timeout(Duration::from_secs(5))?;
     row_sum::define(&writer)?;
+    keep_plans(&writer)?;
     writer.set_prepared_statement_cache_capacity(64);
     check_ours(&writer, file)?;
     // Checked before any setting changes the file.
@@ -198,6 +200,13 @@ fn write_back(writer: &Connection) -> Result<(), Error> {
     Ok(())
 }
 
+/// Without this, SQLite prepares a statement again for each new value of a parameter that could change its plan.
+fn keep_plans(connection: &Connection) -> rusqlite::Result<()> {
+    connection
+        .set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)
+        .map(drop)
+}
+
 /// Opens a read-only connection.
 pub(crate) fn open_reader(file: &Path) -> Result<Connection, Error> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
@@ -205,6 +214,7 @@ pub(crate) fn open_reader(file: &Path) -> Result<Connection, Error> {
     reader.busy_timeout(Duration::from_secs(5))?;
     row_sum::define(&reader)?;
     order::define(&reader)?;
+    keep_plans(&reader)?;
     reader.set_prepared_statement_cache_capacity(32);
     reader.execute_batch("PRAGMA cache_size=-2048; PRAGMA query_only=ON;")?;
     Ok(reader)
