@@ -8,7 +8,7 @@ use std::borrow::Cow;
 pub struct Plain<'a> {
     /// Without escape sequences and control characters, and with the last version of each line that was overwritten.
     pub text: Cow<'a, str>,
-    /// Whether text is missing that was overwritten or erased.
+    /// Whether text is missing that was overwritten or erased, or a line end stands for NUL characters.
     pub lost: bool,
 }
 
@@ -33,14 +33,11 @@ pub fn plain(output: &str) -> Plain<'_> {
 /// The last version of each line of a text without escape sequences.
 #[must_use]
 pub fn last_versions(text: &str) -> Plain<'_> {
+    let (text, mut lost) = without_nul(text);
     if !text.contains(['\r', '\u{8}']) {
-        return Plain {
-            text: Cow::Borrowed(text),
-            lost: false,
-        };
+        return Plain { text, lost };
     }
     let mut kept = String::with_capacity(text.len());
-    let mut lost = false;
     for line in text.split_inclusive('\n') {
         let (line, end) = match line.strip_suffix("\r\n") {
             Some(line) => (line, "\r\n"),
@@ -58,12 +55,41 @@ pub fn last_versions(text: &str) -> Plain<'_> {
     }
 }
 
+/// The text with a line end for each run of NUL characters, and whether that changed it. Programs put NUL between names
+/// (`find -print0`, `git ls-files -z`): without it, the names would be one.
+fn without_nul(text: &str) -> (Cow<'_, str>, bool) {
+    if !text.contains('\0') {
+        return (Cow::Borrowed(text), false);
+    }
+    if is_utf16(text) {
+        return (Cow::Owned(text.replace('\0', "")), false);
+    }
+    let mut parts = text.split('\0');
+    let mut kept = parts.next().unwrap_or_default().to_owned();
+    let mut parts = parts.peekable();
+    while let Some(part) = parts.next() {
+        if !part.is_empty() || parts.peek().is_none() {
+            kept.push('\n');
+            kept.push_str(part);
+        }
+    }
+    (Cow::Owned(kept), true)
+}
+
+/// Whether this looks like ASCII lines in UTF-16: each character is followed by NUL, also a line feed.
+fn is_utf16(text: &str) -> bool {
+    // The bytes of a byte order mark are not UTF-8.
+    let text = text.strip_prefix("\u{fffd}\u{fffd}").unwrap_or(text);
+    let is_wide = |pair: &[u8]| matches!(pair, [low, 0] if *low != 0);
+    text.contains("\n\0") && text.as_bytes().chunks(2).all(is_wide)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     /// Outputs, their plain text, and whether some text of them is lost.
-    const TABLE: [(&str, &str, bool); 40] = [
+    const TABLE: [(&str, &str, bool); 49] = [
         ("", "", false),
         ("plain\n", "plain\n", false),
         ("two\nlines", "two\nlines", false),
@@ -103,15 +129,24 @@ mod tests {
         ("cut \u{1b}[3", "cut ", false),
         ("cut \u{1b}", "cut ", false),
         ("cut \u{1b}]0;ti", "cut ", false),
-        ("a\0b\0c\n", "abc\n", false),
-        ("\0\0\0", "", false),
+        ("a\0b\0c\n", "a\nb\nc\n", true),
+        ("a\0", "a\n", true),
+        ("a\0b", "a\nb", true),
+        ("\0a", "\na", true),
+        ("./a b\0./c\nd\0", "./a b\n./c\nd\n", true),
+        ("a\0\0\0b\0", "a\nb\n", true),
+        ("1%\r2%\0x\r\n", "2%\nx\r\n", true),
+        ("\u{1b}[31ma\u{1b}[0m\0b\0", "a\nb\n", true),
+        ("a\0b\n\0c", "a\nb\n\nc", true),
+        ("\0\0\0", "\n", true),
+        ("\u{fffd}\u{fffd}n\0o\0\r\0\n\0", "\u{fffd}\u{fffd}no\r\n", false),
         ("bell\u{7} feed\u{c} del\u{7f}\n", "bell feed del\n", false),
         ("passwort\u{8}d\n", "password\n", true),
         ("\u{8}\u{8}x\n", "x\n", false),
         ("|\u{8}/\u{8}-\u{8}\\\u{8}done\n", "done\n", true),
         ("b\u{8}bo\u{8}ol\u{8}ld\n", "bold\n", true),
         ("n\0u\0l\0\r\0\n\0", "nul\r\n", false),
-        ("\u{1b}[32m1%\r\u{1b}[32m2%\u{1b}[0m\r\n\0", "2%\r\n", true),
+        ("\u{1b}[32m1%\r\u{1b}[32m2%\u{1b}[0m\r\n\0", "2%\r\n\n", true),
     ];
 
     #[test]

@@ -25,7 +25,8 @@ enum Position {
 }
 
 impl Typescript {
-    /// Returns the text of the next piece. Keeps line breaks, tabs, carriage returns and backspaces for [`settled`].
+    /// Returns the text of the next piece. Keeps line breaks, tabs, carriage returns, backspaces and NUL for [`settled`] and
+    /// [`last_versions`](crate::last_versions).
     pub fn text_of(&mut self, piece: &str) -> String {
         let mut text = String::with_capacity(piece.len());
         for c in piece.chars() {
@@ -60,7 +61,7 @@ fn said(c: char, text: &mut String) -> Position {
     match c {
         '\u{9b}' => return Position::Parameters,
         '\u{90}' | '\u{98}' | '\u{9d}' | '\u{9e}' | '\u{9f}' => return Position::String(0),
-        '\n' | '\r' | '\t' | '\u{8}' => text.push(c),
+        '\n' | '\r' | '\t' | '\u{8}' | '\0' => text.push(c),
         c if !c.is_control() => text.push(c),
         _ => {}
     }
@@ -68,9 +69,10 @@ fn said(c: char, text: &mut String) -> Position {
 }
 
 /// The text as a terminal would show it in the end: the last version of each overwritten line, without erased
-/// characters.
+/// characters. Terminals ignore NUL.
 #[must_use]
 pub fn settled(text: &str) -> String {
+    let text = text.replace('\0', "");
     let lines: Vec<String> = text.split('\n').map(last_version).collect();
     lines.join("\n")
 }

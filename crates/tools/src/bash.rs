@@ -206,6 +206,8 @@ struct Readable {
     lost: bool,
     /// The bytes of the whole output, without what was removed from its ends.
     bytes: u64,
+    /// The lines of the whole output, with those that NUL characters end.
+    lines: u64,
 }
 
 fn readable(output: &Capture) -> Readable {
@@ -219,12 +221,16 @@ fn readable(output: &Capture) -> Readable {
     let removed = (head.len() + tail.len()) - plain.iter().map(|end| end.text.len()).sum::<usize>();
     let lost = plain.iter().any(|end| end.lost);
     let bytes = output.bytes().saturating_sub(removed as u64);
+    let ends = |text: &str| text.matches('\n').count() as u64;
+    let ended = plain.iter().map(|end| ends(&end.text)).sum::<u64>();
+    let lines = (output.lines() + ended).saturating_sub(ends(&head) + ends(&tail));
     let [head, tail] = plain.map(|end| end.text.into_owned());
     Readable {
         head,
         tail,
         lost,
         bytes,
+        lines,
     }
 }
 
@@ -235,6 +241,7 @@ pub(crate) fn finished(collected: Collected, time: Duration, ctx: &ToolContext) 
         tail,
         lost,
         bytes,
+        lines,
     } = readable(output);
     let (max_lines, max_bytes) = most_of_output(&ctx.limits);
     let cut = ends(&head, &tail, output.skipped(), max_lines, max_bytes);
@@ -247,7 +254,7 @@ pub(crate) fn finished(collected: Collected, time: Duration, ctx: &ToolContext) 
     let mut text = match cut {
         None => format!("{head}{tail}"),
         Some((first, last)) => {
-            let notice = left_out(&first, &last, output.lines(), bytes);
+            let notice = left_out(&first, &last, lines, bytes);
             format!("{}\n{notice}\n{last}", first.trim_end_matches('\n'))
         }
     };

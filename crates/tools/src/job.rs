@@ -269,6 +269,21 @@ mod tests {
     }
 
     #[test]
+    fn names_between_nul_characters_are_lines_except_at_a_terminal() {
+        let mut unread = Unread::default();
+        unread.push(&fresh(0, "./a\0./b"));
+        unread.push(&fresh(7, "\0"));
+        let read = unread.turn();
+        assert_eq!((read.text.as_str(), unread.partial), ("./a\n./b\n", true));
+        let mut unread = Unread {
+            at_terminal: true,
+            ..Unread::default()
+        };
+        unread.push(&fresh(0, "a\0b\r\n"));
+        assert_eq!(unread.turn().text, "ab\n");
+    }
+
+    #[test]
     fn terminal_control_sequences_are_neither_shown_nor_counted() {
         let mut unread = Unread {
             at_terminal: true,

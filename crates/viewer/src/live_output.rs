@@ -67,9 +67,9 @@ impl Shown {
             self.open
                 .extend(part.trim_end_matches(['\r', '\n']).chars().take(room));
             if part.ends_with('\n') {
-                // As in the result, so that it does not repeat the line.
+                // As in the result, so that it does not repeat the line. Names between NUL characters are lines.
                 let line = std::mem::take(&mut self.open);
-                fresh.push(plain(&line).text.into_owned());
+                fresh.extend(plain(&line).text.split('\n').map(str::to_owned));
             }
         }
         let room = LINES.saturating_sub(self.lines.len());
@@ -98,6 +98,13 @@ mod tests {
         let mut lines = text.lines().map(str::to_owned).collect();
         live.end(ToolCallId::NIL, &mut lines);
         lines
+    }
+
+    #[test]
+    fn names_between_nul_characters_are_lines() {
+        let mut live = LiveOutput::default();
+        assert_eq!(live.piece(ToolCallId::NIL, 0, "a\0b c\n"), ["a", "b c"]);
+        assert_eq!(result(&mut live, "a\nb c\nd"), ["d"]);
     }
 
     #[test]

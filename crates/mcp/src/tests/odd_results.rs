@@ -279,7 +279,7 @@ async fn texts_are_reduced_to_what_a_person_would_see_and_kept_whole_beside() {
         ("\u{1b}[31mred\u{1b}[0m", "red", false),
         ("\u{1b}]0;title\u{7}text", "text", false),
         ("10%\r20%\rdone", "done", true),
-        ("a\0b", "ab", false),
+        ("a\0b", "a\nb", true),
         ("dos\r\nlines\r\n", "dos\nlines\n", false),
         ("a\u{200b}b", "a\\u{200b}b", false),
     ] {

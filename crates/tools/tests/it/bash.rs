@@ -108,9 +108,15 @@ async fn frames_of_progress_and_controls_do_not_reach_the_model_and_are_kept() {
     };
     assert_eq!(whole, b"1%\r50%\r100%\n\x1b[32mok\x1b[0m\n");
     // Without text that was overwritten, nothing is missing.
-    let done = call(r"printf 'a\0b \033[1mbold\033[0m\r\n'").await;
-    assert_eq!(done.outcome.llm_text, "ab bold\r\n");
+    let done = call(r"printf 'a\033[1mbold\033[0m\r\n'").await;
+    assert_eq!(done.outcome.llm_text, "abold\r\n");
     assert!(done.outcome.truncated.is_none() && done.spilled.is_none());
+    let done = call(r"printf './a b\0./c\0'").await;
+    assert_eq!(done.outcome.llm_text, "./a b\n./c\n");
+    let Some(Spilled::Memory(whole)) = done.spilled else {
+        panic!("the output is not kept")
+    };
+    assert_eq!(whole, b"./a b\0./c\0");
     // An output that is too long for memory: the file has the raw bytes.
     let done = call(r"for n in {1..40000}; do printf 'step %06d\r' $n; done; echo; echo end").await;
     assert!(
