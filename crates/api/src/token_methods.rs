@@ -145,7 +145,7 @@ impl Api {
         let mut scopes = BTreeSet::new();
         for word in asked {
             let scope = Scope::parse(word).ok_or_else(|| {
-                let hint = match nearest(word, names().into_iter()) {
+                let hint = match nearest(word, names()) {
                     Some(near) => format!("did you mean {near}?"),
                     None => format!("the scopes are {}", list()),
                 };
