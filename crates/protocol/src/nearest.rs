@@ -14,7 +14,8 @@ pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
         .into_iter()
         .map(|name| (strsim::osa_distance(&word, &plain(name)), name))
         .filter(|(distance, _)| *distance <= most);
-    near.min().map(|(_, name)| name)
+    // Of equally near words, the first.
+    near.min_by_key(|(distance, _)| *distance).map(|(_, name)| name)
 }
 
 #[cfg(test)]
@@ -33,6 +34,7 @@ mod tests {
             ("Telephone", &["Glob", "Grep", "Ls"], None),
             ("deploy", &["Read", "Write"], None),
             ("file_pth", &["offset", "file_path"], Some("file_path")),
+            ("tols", &["tool", "todo"], Some("tool")),
             ("", &["a", "bb"], Some("a")),
             ("x", &[], None),
         ] {

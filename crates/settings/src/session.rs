@@ -97,11 +97,16 @@ pub struct ToolsConfig {
     #[serde(skip)]
     pub operator_directory: Option<String>,
     /// Whether agents can read a project's skills; from `[agents]`.
-    #[serde(skip)]
+    #[serde(skip, default = "yes")]
     pub project_skills: bool,
     /// Whether there is a search index; from `[index]`.
-    #[serde(skip)]
+    #[serde(skip, default = "yes")]
     pub search: bool,
+}
+
+/// Of what another section may switch off.
+const fn yes() -> bool {
+    true
 }
 
 /// `[context]`: which parts of a long conversation are sent.

@@ -68,6 +68,9 @@ fn the_defaults_are_those_of_the_shipped_file() {
     // A crate below has the same list, for sandboxes without settings.
     let unprotected = Settings::default().permission.unprotected;
     assert_eq!(unprotected, agentd_protected::DEFAULT_EXCEPTIONS);
+    // What the file does not have, because another section decides it.
+    let tools = Settings::default().tools;
+    assert!(tools.project_skills && tools.search && tools.operator_directory.is_none());
 }
 
 #[test]
