@@ -5,7 +5,9 @@ use agentd_git::GitEnvironment;
 use agentd_process_tests::{Case, Group, git, skipped};
 use agentd_protocol::SandboxLevel::Isolated;
 use agentd_sandbox::{Annex, Confinement, Findings, Hidden, Warden, readable};
-use std::fs;
+use std::ffi::OsString;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -57,12 +59,25 @@ fn hidden() -> Hidden {
     })
 }
 
-fn searching(within: Duration) -> Hidden {
+fn searching() -> Hidden {
+    searched_by(std::env::var_os("PATH").unwrap(), LONG)
+}
+
+/// Searched by the git in `path`.
+fn searched_by(path: OsString, within: Duration) -> Hidden {
     let environment = GitEnvironment {
-        path: std::env::var_os("PATH").unwrap(),
+        path,
         ..GitEnvironment::default()
     };
     hidden().with_history(environment, within)
+}
+
+/// A `PATH` with a git that never ends.
+fn endless(dir: &Path) -> OsString {
+    let git = dir.join("git");
+    fs::write(&git, "#!/bin/sh\nexec tail -f /dev/null\n").unwrap();
+    fs::set_permissions(&git, Permissions::from_mode(0o755)).unwrap();
+    std::env::join_paths([dir, Path::new("/usr/bin"), Path::new("/bin")]).unwrap()
 }
 
 /// A session in the working directory `w` that `prepare` makes. It may return what a workspace there borrows.
@@ -89,7 +104,7 @@ async fn world(hidden: Hidden, prepare: impl FnOnce(&Path) -> Option<Annex>) -> 
 /// Whether the attack reads a canary when only files are hidden, and when histories are searched, too.
 async fn reads(attack: &str, prepare: impl Fn(&Path) -> Option<Annex>) -> [bool; 2] {
     let mut reads = [false; 2];
-    for (hidden, reads) in [hidden(), searching(LONG)].into_iter().zip(&mut reads) {
+    for (hidden, reads) in [hidden(), searching()].into_iter().zip(&mut reads) {
         let said = world(hidden, &prepare).await.says(attack).await;
         *reads = said.contains("canary");
     }
@@ -246,27 +261,21 @@ async fn i7_a_history_that_cannot_be_searched_is_hidden(found: Findings) {
         fs::write(dir.join(".git/index"), "damaged").unwrap();
         None
     };
-    let nowhere = hidden().with_history(
-        GitEnvironment {
-            path: "/nowhere".into(),
-            ..GitEnvironment::default()
-        },
-        LONG,
-    );
     let whole = |dir: &Path| {
         harmless(dir);
         None
     };
     let read = "git --git-dir=.git cat-file -p HEAD:free";
+    let bin = tempfile::tempdir().unwrap();
     for (hidden, readable) in [
-        (searching(LONG), true),
-        (searching(Duration::from_nanos(1)), false),
-        (nowhere, false),
+        (searching(), true),
+        (searched_by(endless(bin.path()), Duration::from_millis(1)), false),
+        (searched_by("/nowhere".into(), LONG), false),
     ] {
         assert_eq!(world(hidden, whole).await.says(read).await == "free", readable);
     }
     assert_eq!(world(hidden(), damaged).await.says(read).await, "free", "control");
-    assert_ne!(world(searching(LONG), damaged).await.says(read).await, "free");
+    assert_ne!(world(searching(), damaged).await.says(read).await, "free");
 }
 
 async fn a_history_without_denied_paths_stays_readable(found: Findings) {
@@ -274,7 +283,7 @@ async fn a_history_without_denied_paths_stays_readable(found: Findings) {
         return skipped("isolated does not work", "histories without denied paths");
     }
     let script = "git log --format=%s && git show HEAD:free && echo more > more && git add more && git commit -qm more && git log -1 --format=%s";
-    let world = world(searching(LONG), |dir| {
+    let world = world(searching(), |dir| {
         run(dir, &["init", "-q"]);
         run(dir, &["config", "user.name", "ana"]);
         run(dir, &["config", "user.email", "ana@example.org"]);
