@@ -52,7 +52,7 @@ pub(crate) fn settings_with(layer: &Spanned<DeTable<'_>>) -> Result<Settings, to
     Settings::deserialize(Deserializer::from(Spanned::new(layer.span(), whole)))
 }
 
-/// Sets the keys of `top` in `table`. What both have gets its place from `top`.
+/// Sets the keys of `top` in `table`. A key of both gets its span from `top`.
 fn lay_over<'t>(table: &mut DeTable<'t>, top: &DeTable<'t>) {
     for (key, node) in top {
         let below = table.remove(key).map(Spanned::into_inner);

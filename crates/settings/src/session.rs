@@ -104,7 +104,7 @@ pub struct ToolsConfig {
     pub search: bool,
 }
 
-/// Of what another section may switch off.
+/// The default of what another section may turn off.
 const fn yes() -> bool {
     true
 }

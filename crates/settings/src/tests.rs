@@ -394,6 +394,20 @@ fn a_named_file_must_exist() {
 }
 
 #[test]
+fn a_table_on_the_command_line_sets_its_keys_and_keeps_the_others() {
+    let loaded = load(&flags(&[("http", "{ listen = \"off\", grace_ms = 5 }")])).unwrap();
+    let mut expected = Settings::default();
+    expected.http.listen = "off".to_owned();
+    expected.http.grace_ms = 5;
+    assert_eq!(loaded.settings, expected);
+    assert_eq!(loaded.origins["http.grace_ms"], Origin::Flag("http".to_owned()));
+    let error = load(&flags(&[("http", "{ grace = 5 }")]))
+        .unwrap_err()
+        .to_string();
+    assert!(error.contains("unknown key `grace`"), "{error}");
+}
+
+#[test]
 fn the_printed_settings_parse_back_unchanged() {
     let loaded = load(&flags(&[
         ("permission.rules", "[{ deny = \"Read(a)\" }]"),

@@ -124,8 +124,8 @@ const V6: &str = "ALTER TABLE spent ADD COLUMN cache_write_1h INTEGER NOT NULL D
 // Where and how the sessions of a token may work. A token of an earlier version has no rights until the daemon settles them.
 const V7: &str = "ALTER TABLE token ADD COLUMN rights TEXT;";
 
-// Every row that decides something has a checksum (`agentd_store::backend::cell_sum`). What is wrong in an older row stays
-// wrong unnoticed.
+// Every row that decides something has a checksum (`agentd_store::backend::cell_sum`). Damage in an older row stays
+// unnoticed.
 const V8: &str = "
 ALTER TABLE session ADD COLUMN own_sum INTEGER;
 ALTER TABLE session ADD COLUMN head_sum INTEGER;

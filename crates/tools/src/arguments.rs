@@ -94,7 +94,7 @@ fn no_object(spec: &ToolSpec, input: &Value) -> ToolOutcome {
     refuse(Code::InvalidArgs, explain(spec, &what, input))
 }
 
-/// What is wrong with arguments that could not be repaired. Only those that end early may have been cut off.
+/// Says why arguments could not be repaired. Only those that end early may have been cut off.
 fn unreadable(text: &str) -> String {
     match decode(text, Ending::Own) {
         Ok(_) => "the arguments are a string instead of a JSON object".to_owned(),

@@ -175,6 +175,7 @@ async fn invalid_parameters_of_a_create_are_named() {
         (json!({"tools": ["mcp__files__"]}), "unknown_tool"),
         (json!({"tools": ["mcp__files__a b"]}), "unknown_tool"),
         (json!({"model": "sonet"}), "unknown_model"),
+        (json!({"model": ""}), "unknown_model"),
         (json!({"max_turns": -2}), "bad_max_turns"),
         (
             json!({"budget": {"tokens": 0, "usd": -1.0, "time_ms": 0, "steps": 0}}),
@@ -272,6 +273,11 @@ async fn inputs_are_checked() {
         (json!({"content": prompt("x")}), INVALID, "session_missing"),
         (
             json!({"session": "one", "content": prompt("x"), "model": "nope"}),
+            INVALID,
+            "unknown_model",
+        ),
+        (
+            json!({"session": "one", "content": prompt("x"), "model": ""}),
             INVALID,
             "unknown_model",
         ),
